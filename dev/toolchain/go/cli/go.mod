@@ -1,0 +1,5 @@
+module toolchain/cli
+
+go 1.26.6
+
+require github.com/pulumi/pulumi/pkg/v3 v3.274.1
