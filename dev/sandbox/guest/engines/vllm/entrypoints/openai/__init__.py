@@ -1,0 +1,1 @@
+"""A practice engine under the real one's name."""

@@ -1,0 +1,1 @@
+"""A small engine that behaves, and misbehaves, as vLLM and SGLang do."""
