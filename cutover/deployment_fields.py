@@ -1,0 +1,74 @@
+"""What single fields of a deployment accept."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from cutover.command import option
+from cutover.fields import matching, not_allowed, plain_text
+
+MOST_GPUS = 16
+SECONDS = "whole seconds from 1 to 86400"
+
+
+def option_name(value: str) -> str:
+    """Accepts an option without its dashes."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*(\.[A-Za-z0-9_+-]+)*", value):
+        spelt = value.strip("-").replace("_", "-").lower()
+        raise ValueError(f"is not the name of an option: write it without dashes, as `{spelt}`")
+    return value
+
+
+def option_value(value: Any) -> Any:
+    """Accepts what can be written as the arguments of one option."""
+    option("option", value)
+    return value
+
+
+def gpu_indices(value: Any) -> Any:
+    """Turns a count into the indices from 0 on; accepts a list of indices as it is."""
+    if type(value) is int and 1 <= value <= MOST_GPUS:
+        return tuple(range(value))
+    if isinstance(value, list) and all(type(item) is int for item in value):
+        different = 0 < len(set(value)) == len(value)
+        if different and all(0 <= index < MOST_GPUS for index in value):
+            return tuple(value)
+    return not_allowed()
+
+
+def listen_host(value: str) -> str:
+    """Accepts an address or a host name; takes the brackets off."""
+    bare = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+    if re.fullmatch(r"[a-z]([a-z0-9.-]*[a-z0-9])?", bare):
+        return bare
+    try:
+        return str(ip_address(bare)) if "%" not in bare else not_allowed()
+    except ValueError:
+        return not_allowed()
+
+
+def one_line(value: str) -> str:
+    """Accepts what can stand alone on a line of a unit."""
+    # A backslash at the end would join the next line of the unit to this one.
+    text = plain_text(value)
+    return text if text.strip() and not text.endswith("\\") else not_allowed()
+
+
+def unit_name(value: str) -> str:
+    """Accepts names of services that are not the agent's own."""
+    legal = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9:_.-]{0,200}\.service", value)
+    return value if legal and not value.startswith("cutover") else not_allowed()
+
+
+ServedName = Annotated[str, matching(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")]
+OptionName = Annotated[str, AfterValidator(option_name)]
+OptionValue = Annotated[Any, AfterValidator(option_value)]
+Seconds = Annotated[int, Field(ge=1, le=86400)]
+Gpus = Annotated[tuple[int, ...], BeforeValidator(gpu_indices)]
+ListenHost = Annotated[str, AfterValidator(listen_host)]
+OneLine = Annotated[str, AfterValidator(one_line)]
+UnitName = Annotated[str, AfterValidator(unit_name)]

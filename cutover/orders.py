@@ -1,0 +1,82 @@
+"""What the program tells a host's agent, in the wire format that both know."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from cutover.deployment import Deployment, Listen
+from cutover.settings import Host
+from cutover_agent.order import Deadlines, Declared, Order, Probe, text_digest
+
+API_KEY = {"vllm": "VLLM_API_KEY"}
+"""Variable from which an engine takes its API key, where it reads one."""
+
+
+def order_for(host_name: str, host: Host, deployment: Deployment, unit_text: str) -> Order:
+    """What `host` shall serve; `unit_text` is the rendered unit."""
+    return Order(
+        host=host_name,
+        host_gpus=host.gpus,
+        deployment=deployment.name,
+        unit=deployment.unit,
+        unit_digest=text_digest(unit_text),
+        gpus=deployment.gpus,
+        checkpoint=deployment.checkpoint,
+        probe=probe_for(deployment),
+        policy=host.policy,
+        deadlines=Deadlines(
+            stop=deployment.timeouts.stop,
+            load=deployment.timeouts.load,
+            smoke=deployment.timeouts.smoke,
+        ),
+    )
+
+
+def declared_for(deployment: Deployment, active: Deployment, unit_text: str) -> Declared:
+    """What one deployment's service shall be on a host that serves `active`."""
+    return Declared(
+        deployment=deployment.name,
+        unit=deployment.unit,
+        unit_digest=text_digest(unit_text),
+        enabled=deployment.name == active.name,
+        serves=active.name,
+    )
+
+
+def probe_for(deployment: Deployment) -> Probe:
+    """How the host itself asks the server."""
+    key = API_KEY.get(deployment.engine, "")
+    return Probe(
+        url=local_url(deployment.listen),
+        model=deployment.served_names[0],
+        prompt=deployment.smoke.prompt,
+        expect=deployment.smoke.expect,
+        max_tokens=deployment.smoke.max_tokens,
+        api_key_env=key if key in deployment.secrets else "",
+    )
+
+
+def local_url(listen: Listen) -> str:
+    """Where the server answers on its own host: every-address becomes loopback, family kept."""
+    address = _address(listen.host)
+    if address is not None and address.is_unspecified:
+        return _url("127.0.0.1" if address.version == 4 else "::1", listen.port)
+    return _url(listen.host, listen.port)
+
+
+def public_url(host: Host, listen: Listen) -> str:
+    """Where others reach the server: the host's address, unless it binds a certain one."""
+    address = _address(listen.host)
+    everywhere = address is not None and address.is_unspecified
+    return _url(host.address if everywhere else listen.host, listen.port)
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None

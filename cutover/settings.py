@@ -1,0 +1,54 @@
+"""What the stack config says: which deployment is active, and on which hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ValidationError, model_validator
+
+from cutover.errors import config_error
+from cutover.fields import ModelError, Name, SecretText, Strict, VariableName, plain_text, setting
+from cutover.host import Host, private_key
+
+__all__ = ["Host", "Settings", "load_settings", "private_key"]
+
+
+class Settings(Strict):
+    """The stack config of the namespace `cutover`."""
+
+    active: str = setting(
+        "The deployment that the hosts serve.", "the name of a deployment", min_length=1
+    )
+    hosts: dict[Name, Host] = setting(
+        "The GPU servers by name.",
+        "hosts by name, each with at least address and gpus",
+        min_length=1,
+    )
+    secrets: dict[VariableName, Annotated[SecretText, AfterValidator(plain_text)]] = setting(
+        "Values of the variables that deployments list as secrets.",
+        "names of variables with their values as text",
+        {},
+        secret=True,
+    )
+    catalogue: str = setting(
+        "Folder of the catalogue.", "the path of a folder", "deployments", min_length=1
+    )
+
+    @model_validator(mode="after")
+    def _different_hosts(self) -> Settings:
+        first: dict[tuple[str, int], str] = {}
+        for name, host in self.hosts.items():
+            other = first.setdefault(host.endpoint, name)
+            if other != name:
+                where = f"address and port of hosts.{other} ({host.endpoint[0]}, {host.port})"
+                raise ModelError([(("hosts", name), f"has the {where}: give each host its own")])
+        return self
+
+
+def load_settings(values: Mapping[str, Any], file: str) -> Settings:
+    """Checks decoded config values, keyed without `cutover:`; ConfigError names `file`."""
+    try:
+        return Settings.model_validate(dict(values))
+    except ValidationError as error:
+        raise config_error(error, Settings, file) from None
