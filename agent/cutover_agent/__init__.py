@@ -1,0 +1,1 @@
+"""The agent: the program that runs on a GPU host and carries out one order there."""

@@ -1,0 +1,133 @@
+"""The agent's command line: the steps of the program, and the tool of the person on call."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+# Everything is imported here, at the start: the archive may be replaced while this runs.
+from . import deploy, lock, resources, status
+from .attempt import UNTIL, Journal
+from .checks import Refused
+from .converge import converge
+from .follow import Failed
+from .order import Declared, Order, OrderError
+from .store import Record, Store
+from .systemd import SystemdError
+from .transaction import Transaction
+
+
+def main() -> int:
+    """Runs one command; its exit code is what a remote step or a monitor sees."""
+    arguments = _parser().parse_args()
+    if os.geteuid() != 0:
+        print("cutover: run it as root, or with sudo", file=sys.stderr)
+        return 77
+    store = Store()
+    store.prepare()
+    try:
+        return int(arguments.run(store, arguments))
+    except (Failed, Refused, OrderError, SystemdError) as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _put(store: Store, arguments: argparse.Namespace) -> int:
+    record = Record(arguments.owner, arguments.kind, arguments.deployment, arguments.unit)
+    return _print(resources.put(store, record, sys.stdin.read()))
+
+
+def _converge(store: Store, arguments: argparse.Namespace) -> int:
+    order = Order.from_json(sys.stdin.read())
+    return _print(converge(store, order, arguments.until))
+
+
+def _service(store: Store, arguments: argparse.Namespace) -> int:
+    declared = Declared.from_json(sys.stdin.read())
+    return _print(resources.service(store, arguments.owner, declared))
+
+
+def _drop(store: Store, arguments: argparse.Namespace) -> int:
+    resources.drop(store, arguments.owner)
+    return 0
+
+
+def _settle(store: Store, arguments: argparse.Namespace) -> int:
+    archive = deploy.own_archive()
+    deploy.settle(archive)
+    return _print({"receipt": archive.stem})
+
+
+def _leave(store: Store, arguments: argparse.Namespace) -> int:
+    if resources.leave(store, arguments.owner):
+        deploy.remove(store)
+    return 0
+
+
+def _transaction(store: Store, arguments: argparse.Namespace) -> int:
+    journal = Journal(store, arguments.id)
+    attempt = journal.load()
+    if attempt is None:
+        raise OrderError(f"there is no transaction {arguments.id} on this host")
+    with lock.held("cutover"):
+        Transaction(store, journal, attempt).run()
+    return 0
+
+
+def _status(store: Store, arguments: argparse.Namespace) -> int:
+    code, facts = status.status(store)
+    print(json.dumps(facts, indent=2) if arguments.json else status.describe(facts))
+    return code
+
+
+def _log(store: Store, arguments: argparse.Namespace) -> int:
+    print(status.log(store))
+    return 0
+
+
+def _print(value: object) -> int:
+    print(json.dumps(value, sort_keys=True), flush=True)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="cutover", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    shown = commands.add_parser("status", help="what this host serves; exit 0 when it is healthy")
+    shown.add_argument("--json", action="store_true")
+    shown.set_defaults(run=_status)
+    commands.add_parser("log", help="what the cutovers of this host did").set_defaults(run=_log)
+
+    # The steps of the Pulumi program. Old states hold these texts: they stay valid.
+    put = commands.add_parser("put")
+    put.add_argument("kind", choices=("unit", "env"))
+    put.add_argument("--owner", required=True)
+    put.add_argument("--deployment", required=True)
+    put.add_argument("--unit", required=True)
+    put.set_defaults(run=_put)
+    step = commands.add_parser("converge")
+    step.add_argument("--until", required=True, choices=tuple(UNTIL))
+    step.add_argument("--receipt", default="", help="only makes the step run again when it changes")
+    step.set_defaults(run=_converge)
+    service = commands.add_parser("service")
+    service.add_argument("--owner", required=True)
+    service.add_argument("--receipt", default="")
+    service.set_defaults(run=_service)
+    drop = commands.add_parser("drop")
+    drop.add_argument("--owner", required=True)
+    drop.set_defaults(run=_drop)
+    commands.add_parser("settle").set_defaults(run=_settle)
+    leave = commands.add_parser("leave")
+    leave.add_argument("--owner", required=True)
+    leave.set_defaults(run=_leave)
+    transaction = commands.add_parser("transaction")
+    transaction.add_argument("id")
+    transaction.set_defaults(run=_transaction)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""The agent's own files on the host."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from .store import Store
+
+LIBRARY = Path("/usr/local/lib/cutover")
+LINK = Path("/usr/local/bin/cutover")
+KEEP = 2
+"""Versions that stay: the newest, and the one that a running transaction may still use."""
+
+
+def settle(archive: Path) -> None:
+    """Makes an archive that was just written the agent of this host."""
+    archive.chmod(0o755)
+    temporary = LINK.with_name(".cutover.new")
+    temporary.unlink(missing_ok=True)
+    LINK.parent.mkdir(parents=True, exist_ok=True)
+    temporary.symlink_to(archive)
+    os.rename(temporary, LINK)
+    versions = sorted(LIBRARY.glob("*.pyz"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in [path for path in versions if path != archive][KEEP - 1 :]:
+        old.unlink()
+
+
+def remove(store: Store) -> None:
+    """Takes the agent and its memory off the host."""
+    LINK.unlink(missing_ok=True)
+    shutil.rmtree(LIBRARY, ignore_errors=True)
+    shutil.rmtree(store.root, ignore_errors=True)
+
+
+def own_archive() -> Path:
+    """The archive that this process runs from."""
+    return Path(os.path.realpath(sys.argv[0]))

@@ -1,0 +1,37 @@
+"""Where a deployment's secret environment lies on the host, and how a value is read from it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Optional
+
+FOLDER = Path("/etc/cutover")
+
+_LINE = re.compile(r'^(\w+)="((?:[^"\\]|\\.)*)"$|^(\w+)=(.*)$')
+
+
+def path(deployment: str) -> Path:
+    """The file that the deployment's unit names in EnvironmentFile=."""
+    return FOLDER / f"{deployment}.env"
+
+
+def value(text: str, name: str) -> Optional[str]:
+    """One variable of an environment file as the program writes it."""
+    for line in text.splitlines():
+        match = _LINE.match(line)
+        if match and match.group(1) == name:
+            return re.sub(r"\\(.)", r"\1", match.group(2))
+        if match and match.group(3) == name:
+            return match.group(4)
+    return None
+
+
+def mask(environment_text: str, text: str) -> str:
+    """A text of the host with every secret value of the environment file taken out."""
+    for line in environment_text.splitlines():
+        name = line.partition("=")[0]
+        secret = value(environment_text, name) if not line.startswith("#") else None
+        if secret:
+            text = text.replace(secret, "[secret]")
+    return text

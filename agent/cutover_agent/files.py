@@ -1,0 +1,63 @@
+"""Files that are whole or absent, whatever interrupts the writer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Optional
+
+
+def write_atomic(path: Path, text: str, mode: int = 0o600) -> None:
+    """Writes a file so that a crash leaves the old text or the new one, never a part."""
+    temporary = path.with_name(f".{path.name}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
+    with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        os.fchmod(descriptor, mode)  # the umask may have taken bits away
+        file.write(text)
+        file.flush()
+        os.fsync(descriptor)
+    os.rename(temporary, path)
+    _sync_folder(path.parent)
+
+
+def remove(path: Path) -> None:
+    """Removes a file that may already be gone."""
+    path.unlink(missing_ok=True)
+    if path.parent.is_dir():
+        _sync_folder(path.parent)
+
+
+def read_text(path: Path) -> Optional[str]:
+    """A file's text, or None where there is no such file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+
+
+def read_json(path: Path, absent: Any) -> Any:
+    """A JSON file's value, or `absent` where there is no such file."""
+    text = read_text(path)
+    return absent if text is None else json.loads(text)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes a JSON file atomically, readable by root only."""
+    write_atomic(path, json.dumps(value, indent=1, sort_keys=True) + "\n")
+
+
+def file_digest(path: Path) -> Optional[str]:
+    """SHA-256 of a regular file, or None where there is none; links are not followed."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

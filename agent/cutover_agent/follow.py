@@ -1,0 +1,89 @@
+"""Joins a transaction: shows what it does, and ends as the step's part of it did."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from . import lock
+from .attempt import PHASES, UNTIL, Attempt, Journal
+from .clock import POLL_SECONDS, Deadline
+from .order import Order
+
+HEARTBEAT_SECONDS = 10
+
+
+class Failed(RuntimeError):
+    """The step failed; the text says what, what serves now, and what to do next."""
+
+
+def follow(journal: Journal, until: str, whole: bool) -> dict[str, Any]:
+    """Shows a transaction's events until the step's part of it is over."""
+    others = set(PHASES) - set(_phases_of(until, whole))
+    shown = 0
+    quiet = Deadline(HEARTBEAT_SECONDS)
+    while True:
+        # Taken before the state is read: if the process ends in between, its outcome is there.
+        alive = lock.is_held("cutover")
+        attempt = journal.load()
+        assert attempt
+        events = journal.events()
+        for event in events[shown:]:
+            if event["phase"] not in others:
+                say(f"{event['phase']}: {event['text']}")
+                quiet = Deadline(HEARTBEAT_SECONDS)
+        shown = len(events)
+        if attempt.failed:
+            attempt.told = True
+            journal.save(attempt)
+            raise Failed(explain(journal.order(), attempt))
+        if attempt.reached(until):
+            journal.note_step()
+            return result(attempt.id, attempt.deployment, attempt.evidence)
+        if not alive and not attempt.outcome:
+            raise Failed(
+                f"{journal.order().host}: the cutover to {attempt.deployment} broke off after "
+                f"{attempt.done[-1] if attempt.done else 'its start'}: run `pulumi up` again"
+            )
+        if quiet.passed:
+            say(f"{attempt.deployment}: still at it")
+            quiet = Deadline(HEARTBEAT_SECONDS)
+        time.sleep(POLL_SECONDS)
+
+
+def explain(order: Order, attempt: Attempt) -> str:
+    """What failed, what serves now and what to do next, a line each."""
+    lines = [f"{order.host}: {order.deployment} does not serve: {attempt.error}"]
+    back = attempt.evidence.get("back")
+    if attempt.outcome == "refused":
+        lines.append(f"{order.host}: nothing was stopped or changed")
+    elif back:
+        lines.append(
+            f"{order.host}: {back['deployment']} serves again, verified "
+            f"({back['answer'].strip()[:40]!r}, {back['tokens_per_second']} tokens/s)"
+        )
+    else:
+        lines.append(f"{order.host}: NOTHING SERVES on this host now")
+    other = f", or set `active` to {back['deployment']}" if back else ""
+    lines.append(f"{order.host}: next: mend the cause and run `pulumi up` again{other}")
+    return "\n".join(lines)
+
+
+def result(receipt: str, deployment: str, evidence: dict[str, Any]) -> dict[str, Any]:
+    """What a step prints on its standard output."""
+    return {"receipt": receipt, "deployment": deployment, **evidence}
+
+
+def say(text: str) -> None:
+    """A line for the operator; standard output is kept for the receipt."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _phases_of(until: str, whole: bool) -> tuple[str, ...]:
+    """The phases that a step shows: from the one before it, or all up to its own."""
+    last = PHASES.index(UNTIL[until]) + 1
+    steps = list(UNTIL)
+    position = steps.index(until)
+    first = PHASES.index(UNTIL[steps[position - 1]]) + 1 if position > 1 and not whole else 0
+    return PHASES[first:last]

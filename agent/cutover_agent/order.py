@@ -1,0 +1,173 @@
+"""The wire format between the Pulumi program and a host: what one host shall serve.
+
+The program imports this module to write orders; the agent uses it to read them. It depends on
+the standard library alone, and never on the program.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+import typing
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+WIRE_VERSION = 1
+POLICIES = ("managed", "engines")
+NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]*\.service")
+
+T = TypeVar("T")
+
+
+class OrderError(ValueError):
+    """An order or a message about one that cannot be understood; the text is one sentence."""
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """How long each phase of a cutover may take, in seconds."""
+
+    stop: int = 120
+    release: int = 60
+    gate: int = 30
+    load: int = 900
+    smoke: int = 120
+
+
+@dataclass(frozen=True)
+class Probe:
+    """How to find out on the host that the right model answers."""
+
+    url: str
+    """Scheme, address and port as seen from the host itself, such as ``http://127.0.0.1:8000``."""
+    model: str
+    """The id that the server must list, and that the smoke request asks for."""
+    prompt: str = "What is the capital of France? Answer in one word."
+    expect: str = ""
+    """Text that the answer must hold, compared without case; empty accepts any answer."""
+    max_tokens: int = 64
+    api_key_env: str = ""
+    """Name of the variable in the deployment's environment file that holds the API key."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What one host shall serve, and how carefully to get there."""
+
+    host: str
+    host_gpus: int
+    """How many GPUs the host has; the gate fails on any other count."""
+    deployment: str
+    unit: str
+    unit_digest: str
+    """SHA-256 of the unit file's text, hexadecimal."""
+    gpus: tuple[int, ...]
+    """Indices of the GPUs that the deployment fills, in PCI bus order."""
+    checkpoint: str
+    probe: Probe
+    policy: str = "engines"
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    version: int = WIRE_VERSION
+
+    def __post_init__(self) -> None:
+        if self.version != WIRE_VERSION:
+            raise OrderError(
+                f"order: version {self.version} is not {WIRE_VERSION}: program and agent differ, "
+                "run `pulumi up` so that the agent is replaced"
+            )
+        if not NAME.fullmatch(self.deployment):
+            raise OrderError(f"order: deployment {self.deployment!r} is not a legal name")
+        if not UNIT.fullmatch(self.unit):
+            raise OrderError(f"order: unit {self.unit!r} is not a legal service name")
+        if self.policy not in POLICIES:
+            raise OrderError(f"order: policy {self.policy!r} is none of {', '.join(POLICIES)}")
+
+    @property
+    def digest(self) -> str:
+        """Names this order: equal orders, and only those, have equal digests."""
+        return text_digest(self.to_json())
+
+    def to_json(self) -> str:
+        """One field a line, so that a preview shows which field of an order changes."""
+        return json.dumps(dataclasses.asdict(self), indent=2, sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> Order:
+        """Reads an order; raises OrderError naming the field that is missing, unknown or wrong."""
+        try:
+            value = json.loads(text)
+        except ValueError as error:
+            raise OrderError(f"order: not JSON ({error})") from None
+        return read(Order, value, "order")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the `service` step of one deployment wants on its host."""
+
+    deployment: str
+    unit: str
+    unit_digest: str
+    enabled: bool
+    """Whether this deployment is the one that the host serves."""
+    serves: str
+    """Name of the deployment that the host serves."""
+
+    def to_json(self) -> str:
+        """One field a line, as for an order."""
+        return json.dumps(dataclasses.asdict(self), indent=2, sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> Declared:
+        """Reads a declaration; raises OrderError as `Order.from_json` does."""
+        try:
+            value = json.loads(text)
+        except ValueError as error:
+            raise OrderError(f"service: not JSON ({error})") from None
+        return read(Declared, value, "service")
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a text in UTF-8, hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read(kind: type[T], value: Any, where: str) -> T:
+    """Builds a dataclass from decoded JSON, strictly; `where` names it in OrderError's sentence."""
+    if not isinstance(value, dict):
+        raise OrderError(f"{where}: expected an object, got {type(value).__name__}")
+    hints = typing.get_type_hints(kind)
+    known = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    for name in value:
+        if name not in known:
+            raise OrderError(f"{where}.{name}: unknown field")
+    built = {}
+    for name, spec in known.items():
+        if name in value:
+            built[name] = _field(hints[name], value[name], f"{where}.{name}")
+        elif spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING:
+            raise OrderError(f"{where}.{name}: missing")
+    return kind(**built)
+
+
+def _field(hint: Any, value: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return read(hint, value, where)
+    origin = typing.get_origin(hint)
+    if origin in (tuple, list):
+        if not isinstance(value, (list, tuple)):
+            raise OrderError(f"{where}: expected a list, got {type(value).__name__}")
+        inner = typing.get_args(hint)[0]
+        return origin(_field(inner, item, f"{where}[{i}]") for i, item in enumerate(value))
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise OrderError(f"{where}: expected an object, got {type(value).__name__}")
+        return value
+    if hint is float and type(value) is int:
+        return float(value)
+    if type(value) is not hint:
+        raise OrderError(f"{where}: expected {hint.__name__}, got {type(value).__name__}")
+    return value

@@ -1,0 +1,115 @@
+"""Starts a model and finds out whether it really serves."""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, Optional
+
+from . import environment, probe, systemd
+from .clock import Deadline, wait_for
+from .order import Order
+from .store import Serving, Store
+
+PROGRESS_SECONDS = 5
+POLL_SECONDS = 0.2
+
+_SHARDS = re.compile(r"shards.*?(\d+)/(\d+)")
+# What engines put before each line of their logs: process, level, time, place.
+_PREFIX = re.compile(r"^(\([\w ]+pid=\d+\) ?)?([A-Z]+ [\d-]+ [\d:.,]+ )?(\[[^]]*\] ?)*")
+_EXCEPTION = re.compile(r"^([A-Za-z_]\w*\.)*[A-Z]\w*(Error|Exception|Interrupt)\b")
+_CAUSE = re.compile(r"error|out of memory|critical|not found|no such|no module|killed", re.I)
+_NOISE = re.compile(r"^\s|^Traceback|Traceback \(most recent")
+
+
+class NotServing(RuntimeError):
+    """The model does not serve; the text says what its journal gives as the cause."""
+
+
+def key_of(store: Store, order: Order, env_digest: str) -> Optional[str]:
+    """The API key that the deployment's environment file holds, if its probe needs one."""
+    name = order.probe.api_key_env
+    return environment.value(store.text(env_digest), name) if name else None
+
+
+def is_right(order: Order, env_digest: str, serving: Optional[Serving]) -> bool:
+    """Whether what was committed last runs exactly the files that the order asks for."""
+    if serving is None:
+        return False
+    was = serving.order
+    return (
+        (was.deployment, was.unit, was.unit_digest, was.gpus, serving.env_digest)
+        == (order.deployment, order.unit, order.unit_digest, order.gpus, env_digest)
+    )  # fmt: skip
+
+
+def is_healthy(order: Order, key: Optional[str]) -> bool:
+    """Whether the order's unit runs and answers as the right model now."""
+    if systemd.state(order.unit).active != "active":
+        return False
+    try:
+        return probe.ready(order.probe, key)
+    except probe.WrongServer:
+        return False
+
+
+def await_ready(
+    order: Order, key: Optional[str], tell: Callable[[str], None], mask: Callable[[str], str]
+) -> float:
+    """Waits until the server lists its model; returns the seconds that took.
+
+    Raises NotServing at once when the unit crashes or another model answers, else at the load
+    deadline.
+    """
+    deadline = Deadline(order.deadlines.load)
+    last = -float(PROGRESS_SECONDS)
+    restarts = systemd.state(order.unit).restarts
+
+    def check() -> bool:
+        nonlocal last
+        state = systemd.state(order.unit)
+        if state.down or state.sub == "auto-restart" or state.restarts > restarts:
+            raise NotServing(f"{order.unit} crashed while loading{_because(order, mask)}")
+        if state.active == "active" and probe.ready(order.probe, key):
+            return True
+        if deadline.spent - last >= PROGRESS_SECONDS:
+            last = deadline.spent
+            lines = systemd.journal(order.unit, state.invocation, 50)
+            tell(f"{progress(lines)}, {deadline.spent:.0f} s")
+        return False
+
+    try:
+        if wait_for(check, deadline, POLL_SECONDS):
+            return deadline.spent
+    except probe.WrongServer as wrong:
+        raise NotServing(str(wrong)) from None
+    raise NotServing(
+        f"{order.unit} was not ready within {deadline.seconds:.0f} s{_because(order, mask)}"
+    )
+
+
+def progress(lines: list[str]) -> str:
+    """How far a load is, from the engine's own log: `load 37/119 shards`."""
+    for line in reversed(lines):
+        match = _SHARDS.search(line)
+        if match:
+            return f"load {match.group(1)}/{match.group(2)} shards"
+    return "loading"
+
+
+def cause(lines: list[str]) -> list[str]:
+    """The few lines of a log that say why, without the frames of a traceback.
+
+    The first exception is the cause; those after it are what it did to other processes.
+    """
+    bare = [_PREFIX.sub("", line).rstrip() for line in lines]
+    plain = [line for line in bare if line and not _NOISE.search(line)]
+    raised = [line for line in plain if _EXCEPTION.match(line)]
+    telling = [line for line in plain if _CAUSE.search(line)]
+    chosen = raised[:1] or telling[-2:] or plain[-2:]
+    return [line[:300] for line in chosen]
+
+
+def _because(order: Order, mask: Callable[[str], str]) -> str:
+    invocation = systemd.state(order.unit).invocation
+    found = cause(systemd.journal(order.unit, invocation, 200))
+    return ": " + " | ".join(mask(line) for line in found) if found else ""

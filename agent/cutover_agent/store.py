@@ -1,0 +1,162 @@
+"""What the host remembers: texts, who owns them, what is installed, what serves, orders."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import hmac
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .files import read_json, read_text, remove, write_atomic, write_json
+from .order import Order, OrderError, read, text_digest
+
+STORE = Path("/var/lib/cutover")
+LOST = (
+    "if the host was installed anew, run `pulumi destroy` for it (which finds nothing there) "
+    "and then `pulumi up`"
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one resource of the program owns on this host."""
+
+    owner: str
+    """Component type and logical name of the resource."""
+    kind: str
+    """``unit``, ``env`` or ``service``."""
+    deployment: str
+    unit: str
+    digest: str = ""
+    """SHA-256 of the text that was put; empty for a service."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """The last order that was committed: what this host serves, and how that was proven."""
+
+    order: Order
+    env_digest: str
+    transaction: str
+    since: float
+    """Seconds since the epoch."""
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+class Store:
+    """The agent's folder; every write is atomic."""
+
+    def __init__(self, root: Path = STORE) -> None:
+        self.root = root
+        self.transactions = root / "transactions"
+
+    def prepare(self) -> None:
+        """Makes the folders, closed to everybody but root."""
+        for folder in (self.root, self.root / "texts", self.transactions, self.root / "saved"):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    # Texts are kept under their digest, so that a roll-back finds what it replaced.
+
+    def keep(self, text: str) -> str:
+        """Stores a text and returns its SHA-256."""
+        digest = text_digest(text)
+        path = self.root / "texts" / digest
+        if not path.exists():
+            write_atomic(path, text)
+        return digest
+
+    def text(self, digest: str) -> str:
+        """A stored text; OrderError where it is not on this host."""
+        text = read_text(self.root / "texts" / digest)
+        if text is None:
+            raise OrderError(f"text {digest[:12]} is gone from {self.root}: {LOST}")
+        return text
+
+    def receipt(self, digest: str) -> str:
+        """A name for a text that says nothing about it to those who can guess the text."""
+        path = self.root / "receipt.key"
+        if not path.exists():
+            write_atomic(path, secrets.token_hex(32))
+        key = bytes.fromhex(path.read_text())
+        return hmac.new(key, digest.encode(), hashlib.sha256).hexdigest()[:12]
+
+    # Owners.
+
+    def records(self) -> dict[str, Record]:
+        """Everything that the program's resources own here, by owner."""
+        found = read_json(self.root / "owners.json", {})
+        return {owner: read(Record, value, "owners.json") for owner, value in found.items()}
+
+    def own(self, record: Record) -> None:
+        """Makes `record.owner` the owner of what the record names."""
+        self._write_records({**self.records(), record.owner: record})
+
+    def disown(self, owner: str) -> None:
+        """Forgets an owner; what it owned stays."""
+        self._write_records({o: r for o, r in self.records().items() if o != owner})
+
+    def _write_records(self, records: dict[str, Record]) -> None:
+        value = {owner: dataclasses.asdict(record) for owner, record in records.items()}
+        write_json(self.root / "owners.json", value)
+
+    def put_digest(self, kind: str, deployment: str) -> str:
+        """Digest of a deployment's put text of that kind; OrderError where there is none."""
+        for record in self.records().values():
+            if (record.kind, record.deployment) == (kind, deployment):
+                return record.digest
+        raise OrderError(f"{deployment}: its {kind} text is not on this host: {LOST}")
+
+    def units(self) -> frozenset[str]:
+        """The units of this program: put here, or written by it and not yet removed."""
+        put = {record.unit for record in self.records().values()}
+        written = {Path(path).name for path in self.installed() if path.endswith(".service")}
+        return frozenset(put | written)
+
+    # Files outside the store that the agent wrote.
+
+    def installed(self) -> dict[str, str]:
+        """Path and SHA-256 of every file that the agent wrote outside its store."""
+        return dict(read_json(self.root / "installed.json", {}))
+
+    def note_installed(self, path: Path, digest: str) -> None:
+        """Remembers a file as written by the agent; an empty digest forgets it."""
+        files = {**self.installed(), str(path): digest}
+        write_json(self.root / "installed.json", {p: d for p, d in files.items() if d})
+
+    # What serves, and what shall serve.
+
+    def serving(self) -> Serving | None:
+        """The last committed order; None before the first one."""
+        value = read_json(self.root / "serving.json", None)
+        return None if value is None else read(Serving, value, "serving.json")
+
+    def set_serving(self, serving: Serving | None) -> None:
+        """Remembers what the host serves now."""
+        if serving is None:
+            remove(self.root / "serving.json")
+        else:
+            write_json(self.root / "serving.json", dataclasses.asdict(serving))
+
+    def staged(self) -> Order | None:
+        """The last order that passed every check of `stage`."""
+        text = read_text(self.root / "staged.json")
+        return None if text is None else Order.from_json(text)
+
+    def set_staged(self, order: Order) -> None:
+        """Leaves the complete, checked order on the host."""
+        write_atomic(self.root / "staged.json", order.to_json())
+
+    def forget_texts(self) -> None:
+        """Drops the texts that nothing refers to any more."""
+        wanted = {record.digest for record in self.records().values()}
+        wanted |= set(self.installed().values())
+        serving = self.serving()
+        if serving:
+            wanted |= {serving.order.unit_digest, serving.env_digest}
+        for path in (self.root / "texts").iterdir():
+            if path.name not in wanted:
+                os.unlink(path)

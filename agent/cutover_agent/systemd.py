@@ -1,0 +1,115 @@
+"""What the agent asks of systemd; every call is short, none waits for a job."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+
+from .clock import Deadline, wait_for
+
+CALL_SECONDS = 30
+KILL_SECONDS = 10
+"""How long processes may take to vanish after SIGKILL before they count as unkillable."""
+
+
+class SystemdError(RuntimeError):
+    """systemctl refused; the text is its own last line."""
+
+
+@dataclass(frozen=True)
+class UnitState:
+    """A unit as systemd sees it now."""
+
+    active: str
+    sub: str
+    main_pid: int
+    restarts: int
+    invocation: str
+    enabled: str
+    result: str
+
+    @property
+    def down(self) -> bool:
+        """Whether the unit counts as not serving: anything but inactive or failed may load."""
+        return self.active in ("inactive", "failed")
+
+
+_PROPERTIES = "ActiveState,SubState,MainPID,NRestarts,InvocationID,UnitFileState,Result"
+
+
+def call(*arguments: str, check: bool = True) -> str:
+    """Runs systemctl and returns what it printed; raises SystemdError where it failed."""
+    done = subprocess.run(
+        ["systemctl", *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=CALL_SECONDS,
+    )
+    if check and done.returncode != 0:
+        said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise SystemdError(f"systemctl {' '.join(arguments)}: {said[-1]}")
+    return done.stdout
+
+
+def state(unit: str) -> UnitState:
+    """The state of one unit; a unit that systemd does not know is inactive."""
+    shown = call("show", unit, f"--property={_PROPERTIES}")
+    value = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+    return UnitState(
+        active=value.get("ActiveState", "inactive"),
+        sub=value.get("SubState", "dead"),
+        main_pid=int(value.get("MainPID") or 0),
+        restarts=int(value.get("NRestarts") or 0),
+        invocation=value.get("InvocationID", ""),
+        enabled=value.get("UnitFileState", ""),
+        result=value.get("Result", ""),
+    )
+
+
+def main_pids() -> dict[str, int]:
+    """Main process of every loaded service that has one."""
+    shown = call("show", "*.service", "--property=Id,MainPID")
+    found = {}
+    for block in shown.split("\n\n"):
+        value = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        if int(value.get("MainPID") or 0):
+            found[value["Id"]] = int(value["MainPID"])
+    return found
+
+
+def start(unit: str) -> None:
+    """Queues a start; readiness is watched by the agent itself."""
+    call("reset-failed", unit, check=False)
+    call("start", "--no-block", unit)
+
+
+def stop(unit: str, seconds: float) -> str:
+    """Stops a unit until it is inactive; returns how it went beyond a plain stop, or nothing.
+
+    After `seconds` its processes are killed. Raises SystemdError when even that does not end it.
+    """
+    call("stop", "--no-block", unit)
+    if wait_for(lambda: state(unit).down, Deadline(seconds)):
+        return ""
+    call("kill", "--signal=SIGKILL", unit, check=False)
+    if wait_for(lambda: state(unit).down, Deadline(KILL_SECONDS)):
+        return f"{unit} did not stop within {seconds:.0f} s and was killed"
+    raise SystemdError(
+        f"{unit} does not end even after SIGKILL: a process of it hangs in the kernel, "
+        "reset the GPU or reboot the host"
+    )
+
+
+def journal(unit: str, invocation: str, lines: int) -> list[str]:
+    """The last lines that one run of a unit wrote."""
+    match = [f"_SYSTEMD_INVOCATION_ID={invocation}"] if invocation else ["--unit", unit]
+    done = subprocess.run(
+        ["journalctl", *match, "--output=cat", "--no-pager", f"--lines={lines}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=CALL_SECONDS,
+    )
+    return done.stdout.splitlines()
