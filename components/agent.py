@@ -1,0 +1,43 @@
+"""The agent's own resource: the program that does each step on the host."""
+
+from __future__ import annotations
+
+import base64
+
+import pulumi
+
+import build
+from components.step import Channel, Step, owner
+
+# Runs before there is an agent: takes the archive from stdin, checks it, and hands over to it.
+_BOOTSTRAP = """\
+import base64, hashlib, os, sys
+data, want = base64.b64decode(sys.stdin.read()), sys.argv[1]
+if sys.version_info < (3, 9):
+    sys.exit("the host has Python %d.%d, cutover needs 3.9 or newer" % sys.version_info[:2])
+if hashlib.sha256(data).hexdigest() != want:
+    sys.exit("the agent arrived damaged: run pulumi up again")
+path = "/usr/local/lib/cutover/" + want[:16] + ".pyz"
+os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
+with open(path + ".new", "wb") as file:
+    file.write(data)
+    file.flush()
+    os.fsync(file.fileno())
+os.rename(path + ".new", path)
+os.execv(sys.executable, [sys.executable, "-I", path, "settle"])
+"""
+
+
+def agent_step(channel: Channel, kind: str, parent: pulumi.Resource) -> Step:
+    """Installs the agent under its digest; deleted last, it takes everything of ours along."""
+    archive = build.build()
+    return Step(
+        "agent",
+        channel,
+        create=channel.line("python3", "-I", "-c", _BOOTSTRAP, archive.digest),
+        delete=channel.agent("leave", "--owner", owner(kind, channel, "agent")),
+        stdin=base64.b64encode(archive.data).decode(),
+        after=[],
+        parent=parent,
+        hidden=True,
+    )

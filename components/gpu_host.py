@@ -1,0 +1,108 @@
+"""One GPU host: the graph from its agent to the service of every deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi_command import remote
+
+from components.agent import agent_step
+from components.model_deployment import ModelDeployment, ModelDeploymentArgs
+from components.release import cutover
+from components.step import Channel, Step
+from cutover.deployment import Deployment
+from cutover.orders import declared_for, order_for, public_url
+from cutover.settings import Host
+from cutover.units import render_environment, render_unit
+
+TYPE = "cutover:index:GpuHost"
+SECONDS_TO_DIAL = 15
+DIALS = 4
+
+
+@dataclass(frozen=True)
+class GpuHostArgs:
+    """What one host is, and what it shall serve."""
+
+    host: Host
+    private_key: str | None
+    """None leaves it to the SSH agent."""
+    catalogue: Mapping[str, Deployment]
+    active: Deployment
+    secrets: Mapping[str, str]
+
+
+class GpuHost(pulumi.ComponentResource):
+    """Its edges are the same whichever deployment is active: switching is a change of texts."""
+
+    result: pulumi.Output[dict[str, Any]]
+    """What serves, where, how the gate was passed, and what the switch cost."""
+    serve: Step
+    """The step that ends with a verified model."""
+
+    def __init__(self, name: str, args: GpuHostArgs, after: Step | None) -> None:
+        """`after` is the step of another host that this one's cutover waits for."""
+        super().__init__(TYPE, name)
+        channel = Channel(name, connection(args), args.host.uses_sudo)
+        agent = agent_step(channel, TYPE, self)
+        deployments, last = {}, agent
+        for key, deployment in args.catalogue.items():
+            files = ModelDeploymentArgs(
+                deployment, render_unit(deployment), render_environment(deployment, args.secrets)
+            )
+            deployments[key] = ModelDeployment(files, channel, last, self)
+            last = deployments[key].unit
+        active = deployments[args.active.name]
+        order = order_for(name, args.host, args.active, render_unit(args.active))
+        puts = [step for d in deployments.values() for step in (d.environment, d.unit)]
+        steps = cutover(
+            channel,
+            order.to_json(),
+            active.environment.receipt,
+            [agent, *puts, *([after] if after else [])],
+            self,
+        )
+        last = steps.serve
+        for key, deployment in args.catalogue.items():
+            declared = declared_for(deployment, args.active, render_unit(deployment))
+            last = deployments[key].declare_service(
+                declared.to_json(), steps.serve.receipt, last, steps.serve
+            )
+        self.serve = steps.serve
+        self.result = pulumi.Output.all(steps.serve.result, steps.gate.result).apply(
+            lambda both: summary(both[0], both[1], public_url(args.host, args.active.listen))
+        )
+        self.register_outputs({"result": self.result})
+
+
+def connection(args: GpuHostArgs) -> remote.ConnectionArgs:
+    """How the provider logs in."""
+    host = args.host
+    return remote.ConnectionArgs(
+        host=host.address,
+        port=host.port,
+        user=host.user,
+        private_key=pulumi.Output.secret(args.private_key) if args.private_key else None,
+        private_key_password=(
+            pulumi.Output.secret(host.key_passphrase) if host.key_passphrase else None
+        ),
+        host_key=host.host_key,
+        dial_error_limit=DIALS,
+        per_dial_timeout=SECONDS_TO_DIAL,
+    )
+
+
+def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str, Any]:
+    """The stack's output for one host; a figure that was not measured is left out."""
+    found = {
+        "serves": served["deployment"],
+        "url": url,
+        "gate": (served.get("gate") or gated.get("gate") or {}).get("line"),
+        "load_seconds": served.get("load_seconds"),
+        "tokens_per_second": served.get("tokens_per_second"),
+        "down_seconds": served.get("down_seconds"),
+    }
+    return {key: value for key, value in found.items() if value is not None}

@@ -1,0 +1,81 @@
+"""One deployment on one host: its environment, its unit, and whether the service is enabled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+
+from components.step import Channel, Step, owner
+from cutover.deployment import Deployment
+
+TYPE = "cutover:index:ModelDeployment"
+
+
+@dataclass(frozen=True)
+class ModelDeploymentArgs:
+    """A deployment and the texts of its files."""
+
+    deployment: Deployment
+    unit_text: str
+    environment_text: str
+    """Holds the deployment's secrets."""
+
+
+class ModelDeployment(pulumi.ComponentResource):
+    """Puts the deployment's files into the host's store; what runs is not touched by that."""
+
+    environment: Step
+    unit: Step
+    service: Step
+
+    def __init__(
+        self,
+        args: ModelDeploymentArgs,
+        channel: Channel,
+        after: Step,
+        parent: pulumi.Resource,
+    ) -> None:
+        self._args, self._channel = args, channel
+        name = args.deployment.name
+        super().__init__(
+            TYPE, f"{channel.host}-{name}", None, pulumi.ResourceOptions(parent=parent)
+        )
+        secret_text: pulumi.Input[str] = args.environment_text
+        if args.deployment.secrets:
+            secret_text = pulumi.Output.secret(args.environment_text)
+        self.environment = self._put("env", secret_text, after)
+        self.unit = self._put("unit", args.unit_text, self.environment)
+        self.register_outputs({})
+
+    def _put(self, kind: str, text: pulumi.Input[str], after: Step) -> Step:
+        deployment = self._args.deployment
+        name = f"{deployment.name}-{kind}"
+        signed = ("--owner", owner(TYPE, self._channel, name))
+        where = ("--deployment", deployment.name, "--unit", deployment.unit)
+        return Step(
+            name,
+            self._channel,
+            create=self._channel.agent("put", kind, *where, *signed),
+            delete=self._channel.agent("drop", *signed),
+            stdin=text,
+            after=[after],
+            parent=self,
+        )
+
+    def declare_service(
+        self, declared: str, receipt: pulumi.Output[str], after: Step, gate: Step
+    ) -> Step:
+        """The last child: the unit is enabled and running, or not, as `declared` says."""
+        name = f"{self._args.deployment.name}-service"
+        signed = ("--owner", owner(TYPE, self._channel, name))
+        self.service = Step(
+            name,
+            self._channel,
+            create=receipt.apply(lambda r: self._channel.agent("service", *signed, "--receipt", r)),
+            delete=self._channel.agent("drop", *signed),
+            stdin=declared,
+            after=[gate, after],
+            parent=self,
+        )
+        return self.service

@@ -1,0 +1,84 @@
+"""The only place that makes a remote command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi_command import remote
+
+AGENT = "/usr/local/bin/cutover"
+
+
+@dataclass(frozen=True)
+class Channel:
+    """How commands reach one host."""
+
+    host: str
+    """Name of the host in the stack config; prefix of its resources' names."""
+    connection: remote.ConnectionArgs
+    sudo: bool
+
+    def line(self, *words: str) -> str:
+        """A command line; every word reaches the program as it is."""
+        return shlex.join(["sudo", "-n", *words] if self.sudo else words)
+
+    def agent(self, *words: str) -> str:
+        """A command line for the agent."""
+        return self.line(AGENT, *words)
+
+
+class Step:
+    """One remote command: what it runs, what it owns on the host, what comes after it."""
+
+    def __init__(
+        self,
+        name: str,
+        channel: Channel,
+        create: pulumi.Input[str],
+        stdin: pulumi.Input[str],
+        after: Sequence[Step],
+        parent: pulumi.Resource,
+        delete: str | None = None,
+        hidden: bool = False,
+    ) -> None:
+        """`hidden` keeps a long or repeated stdin out of the diff; the command line still shows
+        that something changes. `delete` undoes the step; its text has to stay valid for ever,
+        since old states hold it.
+        """
+        # Without the agent there is nothing of ours on the host that a delete could remove.
+        undo = delete and f"test ! -x {AGENT} || {delete}"
+        self.command: remote.Command = remote.Command(
+            f"{channel.host}-{name}",
+            connection=channel.connection,
+            create=create,
+            stdin=stdin,
+            delete=undo,
+            add_previous_output_in_env=False,
+            logging=remote.Logging.STDERR,
+            opts=pulumi.ResourceOptions(
+                parent=parent,
+                depends_on=[step.command for step in after],
+                delete_before_replace=bool(delete),
+                hide_diffs=["stdin"] if hidden else None,
+            ),
+        )
+
+    @property
+    def result(self) -> pulumi.Output[dict[str, Any]]:
+        """What the agent reported; never holds a secret, even where the step was given one."""
+        return pulumi.Output.unsecret(self.command.stdout).apply(json.loads)
+
+    @property
+    def receipt(self) -> pulumi.Output[str]:
+        """Goes on the command line of later steps, which so run whenever this one ran."""
+        return self.result.apply(lambda result: str(result["receipt"]))
+
+
+def owner(kind: str, channel: Channel, name: str) -> str:
+    """How a resource signs what it owns on a host: component type and logical name."""
+    return f"{kind}::{channel.host}-{name}"

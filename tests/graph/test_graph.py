@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.graph.recorder import Registered, plain_texts, record
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOYMENTS = ("kimi-k25-int4-sglang", "minimax-m25")
+PHASES = ("stage", "teardown", "gate", "install", "serve")
+KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\npoison-key\n-----END OPENSSH PRIVATE KEY-----\n"
+
+
+def config(active: str = DEPLOYMENTS[0], **host: Any) -> dict[str, Any]:
+    box = {"address": "box.invalid", "key": KEY, "gpus": 8, **host}
+    return {"active": active, "hosts": {"box": box}}
+
+
+def graph(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> dict[str, Registered]:
+    return record(config(**changes), monkeypatch, ROOT)
+
+
+def edges(resources: dict[str, Registered]) -> set[tuple[str, str]]:
+    return {(name, other) for name, found in resources.items() for other in found.after}
+
+
+def reaches(resources: dict[str, Registered], name: str, other: str) -> bool:
+    after = resources[name].after
+    return other in after or any(reaches(resources, nearer, other) for nearer in after)
+
+
+def test_everything_of_a_host_is_there_and_belongs_where_a_reader_looks_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = graph(monkeypatch)
+    parents = {name: resource.parent for name, resource in found.items()}
+    host = ("agent", *PHASES)
+    expected = {f"box-{name}": "box" for name in (*host, *DEPLOYMENTS)}
+    for deployment in DEPLOYMENTS:
+        for child in ("env", "unit", "service"):
+            expected[f"box-{deployment}-{child}"] = f"box-{deployment}"
+    assert {name: parents[name] for name in expected} == expected
+    assert set(parents) - set(expected) == {"box"}
+
+
+def test_a_cutover_goes_from_the_puts_over_release_and_gate_to_the_services(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = graph(monkeypatch)
+    for deployment in DEPLOYMENTS:
+        assert reaches(found, f"box-{deployment}-env", "box-agent")
+        assert reaches(found, f"box-{deployment}-unit", "box-agent")
+        assert reaches(found, "box-stage", f"box-{deployment}-env")
+        assert reaches(found, "box-stage", f"box-{deployment}-unit")
+        assert reaches(found, f"box-{deployment}-service", "box-serve")
+    for earlier, later in pairwise(PHASES):
+        assert f"box-{earlier}" in found[f"box-{later}"].after
+
+
+def test_commands_of_one_host_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = graph(monkeypatch)
+    commands = [name for name, r in found.items() if r.type == "command:remote:Command"]
+    for one in commands:
+        for other in commands:
+            if one != other:
+                assert reaches(found, one, other) or reaches(found, other, one), (one, other)
+
+
+def test_the_edges_are_the_same_whoever_is_active(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (edges(graph(monkeypatch, active=name)) for name in DEPLOYMENTS)
+    assert first == second
+
+
+def test_a_switch_changes_texts_and_no_resource(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (graph(monkeypatch, active=name) for name in DEPLOYMENTS)
+    assert first.keys() == second.keys()
+    changed = {name for name in first if first[name].inputs != second[name].inputs}
+    services = {f"box-{name}-service" for name in DEPLOYMENTS}
+    assert changed == {*(f"box-{phase}" for phase in PHASES), *services}
+
+
+def test_no_command_has_triggers_since_a_change_of_those_is_a_replacement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert all("triggers" not in resource.inputs for resource in graph(monkeypatch).values())
+
+
+def test_no_secret_is_in_plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    catalogue = tmp_path / "deployments"
+    shutil.copytree(ROOT / "deployments", catalogue)
+    for path in catalogue.glob("*.yaml"):
+        path.write_text(path.read_text() + "\nsecrets: [HF_TOKEN]\n")
+    stack = config(key_passphrase="poison-passphrase")
+    stack |= {"catalogue": str(catalogue), "secrets": {"HF_TOKEN": "poison-token"}}
+    found = record(stack, monkeypatch, ROOT)
+    texts = [text for resource in found.values() for text in plain_texts(resource.inputs)]
+    assert not [text for text in texts if "poison" in text]
+    everything = json.dumps([resource.inputs for resource in found.values()])
+    for poison in ("poison-key", "poison-passphrase", "poison-token"):
+        assert poison in everything, f"{poison} should be there, as a secret"
+
+
+def test_what_can_be_deleted_is_deleted_before_it_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, resource in graph(monkeypatch).items():
+        assert resource.delete_before_replace == ("delete" in resource.inputs), name
+
+
+def test_the_order_shows_once_in_a_diff(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = graph(monkeypatch)
+    assert found["box-stage"].hidden == ()
+    for later in PHASES[1:]:
+        assert found[f"box-{later}"].hidden == ("stdin",)
+
+
+def test_user_and_sudo_reach_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = graph(monkeypatch, user="operator")
+    for resource in found.values():
+        if resource.type == "command:remote:Command":
+            assert resource.inputs["create"].startswith("sudo -n "), resource.name
+            assert resource.inputs["connection"]["value"]["user"] == "operator"
+
+
+def test_cutovers_of_several_hosts_run_one_after_the_other_and_their_puts_side_by_side(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stack = config()
+    stack["hosts"]["second"] = {**stack["hosts"]["box"], "address": "second.invalid"}
+    found = record(stack, monkeypatch, ROOT)
+    assert reaches(found, "second-stage", "box-serve")
+    assert not reaches(found, f"second-{DEPLOYMENTS[1]}-unit", "box-agent")
