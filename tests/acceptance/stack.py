@@ -1,0 +1,183 @@
+"""A stack of the real program on practice hosts, driven by the real Pulumi CLI."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sandbox import Host
+
+ROOT = Path(__file__).resolve().parents[2]
+SGLANG, VLLM = "kimi-k25-int4-sglang", "minimax-m25"
+UNITS = {SGLANG: "sglang-kimi-k25-int4.service", VLLM: "vllm-minimax-m25.service"}
+MODELS = {SGLANG: "kimi-k2.5", VLLM: "minimax-m2.5"}
+CODE = ("__main__.py", "Pulumi.yaml", "agent", "components", "cutover", "templates")
+COMMAND_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one call of the CLI did."""
+
+    code: int
+    text: str
+    """Everything on the screen, both streams."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The CLI's own closing count: created, updated, unchanged, ..."""
+        words = re.findall(r"^\s+[-+~ ]*\s*(\d+) (\w+)$", self.text, re.M)
+        return {word: int(number) for number, word in words}
+
+
+class Stack:
+    """A copy of the project with a catalogue and a stack file of its own."""
+
+    def __init__(self, folder: Path, name: str = "test") -> None:
+        self.folder, self.name = folder, name
+        for part in CODE:
+            (folder / part).symlink_to(ROOT / part)
+        shutil.copytree(ROOT / "deployments", folder / "deployments")
+        (folder / "state").mkdir()
+        self.env = {
+            **os.environ,
+            "PULUMI_BACKEND_URL": f"file://{folder}/state",
+            "PULUMI_CONFIG_PASSPHRASE": "practice",
+            "NO_COLOR": "1",
+        }
+        self._run("stack", "init", name)
+
+    # Config.
+
+    @property
+    def file(self) -> Path:
+        """The stack's config file."""
+        return self.folder / f"Pulumi.{self.name}.yaml"
+
+    def configure(self, **values: Any) -> None:
+        """Sets config keys; what is not named stays."""
+        content = yaml.safe_load(self.file.read_text()) or {} if self.file.exists() else {}
+        config = content.setdefault("config", {})
+        config.update({f"cutover:{key}": value for key, value in values.items()})
+        self.file.write_text(yaml.safe_dump(content))
+
+    def edit(self, deployment: str, old: str, new: str) -> None:
+        """Changes a deployment's file as an operator would."""
+        path = self.folder / "deployments" / f"{deployment}.yaml"
+        text = path.read_text()
+        assert text.count(old) == 1, f"{old!r} is not once in {path.name}"
+        path.write_text(text.replace(old, new))
+
+    # The CLI.
+
+    def up(self, *options: str, fails: bool = False) -> Run:
+        """`pulumi up`; a failure where none is expected is an error, and the other way round."""
+        return self._checked(fails, "up", "--yes", "--skip-preview", *options)
+
+    def preview(self, *options: str, fails: bool = False) -> Run:
+        """`pulumi preview`."""
+        return self._checked(fails, "preview", *options)
+
+    def destroy(self) -> Run:
+        """`pulumi destroy`."""
+        return self._checked(False, "destroy", "--yes", "--skip-preview")
+
+    def outputs(self) -> dict[str, Any]:
+        """`pulumi stack output`."""
+        found = self._run("stack", "output", "--json", "--stack", self.name)
+        value: dict[str, Any] = json.loads(found.text)
+        return value
+
+    def _checked(self, fails: bool, command: str, *options: str) -> Run:
+        run = self._run(command, "--non-interactive", "--stack", self.name, *options, check=False)
+        assert bool(run.code) == fails, run.text
+        assert "Traceback" not in run.text, run.text
+        return run
+
+    def _run(self, *words: str, check: bool = True) -> Run:
+        done = subprocess.run(
+            ["pulumi", *words],
+            cwd=self.folder,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=COMMAND_SECONDS,
+        )
+        assert not (check and done.returncode), done.stdout
+        return Run(done.returncode, done.stdout)
+
+
+def settings(host: Host, **changes: Any) -> dict[str, Any]:
+    """What the stack config says about a practice host."""
+    return {
+        "address": host.address,
+        "port": host.port,
+        "key_file": str(host.key_path),
+        "host_key": host.host_key,
+        "gpus": 8,
+        **changes,
+    }
+
+
+def serves(host: Host) -> str | None:
+    """The model that answers on the host's own port now, asked from outside."""
+    try:
+        with urllib.request.urlopen(f"http://{host.address}:8000/v1/models", timeout=5) as answer:
+            model: str = json.load(answer)["data"][0]["id"]
+            return model
+    except OSError:
+        return None
+
+
+def unit(host: Host, name: str, field: str) -> str:
+    """One property of a unit on the host."""
+    return host.exec(["systemctl", "show", name, f"--property={field}", "--value"]).stdout.strip()
+
+
+def enabled(host: Host) -> set[str]:
+    """The model units that start at boot."""
+    return {name for name in UNITS.values() if unit(host, name, "UnitFileState") == "enabled"}
+
+
+def used_mib(host: Host) -> list[int]:
+    """Memory used on each GPU, in MiB."""
+    shown = host.exec(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"])
+    return [int(line) for line in shown.stdout.split()]
+
+
+def logins(host: Host) -> int:
+    """How often somebody logged in over SSH so far."""
+    shown = host.exec(["journalctl", "--unit=ssh.service", "--output=cat", "--no-pager"])
+    return shown.stdout.count("Accepted publickey")
+
+
+def events(host: Host) -> list[str]:
+    """Phases in the host's event log, in order, each stretch once."""
+    found: list[str] = []
+    for line in host.exec(["cutover", "log"]).stdout.splitlines():
+        phase = line.split()[3].rstrip(":")
+        if not found or found[-1] != phase:
+            found.append(phase)
+    return found
+
+
+def start_detached(host: Host, *argv: str) -> int:
+    """Starts a program on the host in a session of its own; returns its pid there."""
+    shell = 'setsid "$@" </dev/null >/dev/null 2>&1 & echo $!'
+    return int(host.exec(["sh", "-c", shell, "sh", *argv]).stdout)
+
+
+def alive(host: Host, pid: int) -> bool:
+    """Whether a process of that number runs on the host."""
+    return host.exec(["kill", "-0", str(pid)], check=False).returncode == 0

@@ -1,0 +1,171 @@
+"""What `pulumi up` does when everything goes well."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from sandbox import Host
+from tests.acceptance.stack import (
+    MODELS,
+    SGLANG,
+    UNITS,
+    VLLM,
+    Stack,
+    alive,
+    enabled,
+    events,
+    logins,
+    serves,
+    settings,
+    unit,
+    used_mib,
+)
+
+GATED = ["release", "gate", "install", "ready", "smoke"]
+
+
+def test_the_first_up_ends_with_the_active_model_serving_and_says_so(
+    stack: Stack, box: Host
+) -> None:
+    stack.up()
+    assert serves(box) == MODELS[SGLANG]
+    assert enabled(box) == {UNITS[SGLANG]}
+    assert all(mib > 0 for mib in used_mib(box))
+    shown = stack.outputs()["box"]
+    assert shown["serves"] == SGLANG
+    assert shown["url"] == f"http://{box.address}:8000"
+    assert re.match(r"8 of 8 GPUs report 0 MiB \(before: 0 MiB\)", shown["gate"])
+    assert shown["load_seconds"] > 0 and shown["tokens_per_second"] > 0
+    assert 0 < shown["load_seconds"] <= shown["down_seconds"]
+
+
+def test_both_units_are_on_the_host_and_only_their_secrets_are_closed(
+    serving: Stack, box: Host
+) -> None:
+    for name, service in UNITS.items():
+        mode = box.exec(["stat", "-c", "%a %U", f"/etc/systemd/system/{service}"]).stdout
+        assert mode == "644 root\n"
+        assert box.exec(["stat", "-c", "%a", f"/etc/cutover/{name}.env"]).stdout == "600\n"
+    assert unit(box, UNITS[VLLM], "ActiveState") == "inactive"
+
+
+def test_with_nothing_to_change_no_remote_command_runs(serving: Stack, box: Host) -> None:
+    before = logins(box)
+    assert before > 0
+    run = serving.up()
+    assert logins(box) == before
+    assert run.counts == {"unchanged": 16}
+
+
+def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
+    serving: Stack, box: Host, canary: int
+) -> None:
+    serving.configure(active=VLLM)
+    shown = serving.preview("--diff").text
+    assert f'~ deployment : "{SGLANG}" => "{VLLM}"' in shown
+    assert shown.count(f'"{SGLANG}" => "{VLLM}"') == 3, "once in the order, once in each service"
+    assert "replace" not in shown
+    run = serving.up()
+    assert run.counts == {"updated": 7, "unchanged": 9}
+    assert serves(box) == MODELS[VLLM]
+    assert enabled(box) == {UNITS[VLLM]}
+    assert unit(box, UNITS[SGLANG], "ActiveState") == "inactive"
+    assert events(box)[-6:] == ["stage", *GATED]
+    assert alive(box, canary)
+    gate = serving.outputs()["box"]["gate"]
+    assert gate.startswith("8 of 8 GPUs report 0 MiB (before: 580000 MiB)")
+
+
+def test_a_flag_change_of_the_active_deployment_shows_its_line_once_and_restarts_it(
+    serving: Stack, box: Host
+) -> None:
+    serving.edit(SGLANG, "speculative-num-steps: 3", "speculative-num-steps: 2")
+    shown = serving.preview("--diff").text
+    changed = [line.split(None, 1) for line in shown.splitlines() if re.match(r"\s+[-+] ", line)]
+    assert changed == [
+        ["-", "--speculative-num-steps 3 \\"],
+        ["+", "--speculative-num-steps 2 \\"],
+    ]
+    before = unit(box, UNITS[SGLANG], "MainPID")
+    serving.up()
+    assert serves(box) == MODELS[SGLANG]
+    assert unit(box, UNITS[SGLANG], "MainPID") != before
+    assert "--speculative-num-steps 2" in unit(box, UNITS[SGLANG], "ExecStart")
+    assert serving.up().counts == {"unchanged": 16}
+
+
+def test_a_change_of_an_inactive_deployment_touches_no_gpu_and_restarts_nothing(
+    serving: Stack, box: Host
+) -> None:
+    before = unit(box, UNITS[SGLANG], "MainPID")
+    seen = events(box)
+    serving.edit(VLLM, "enable-auto-tool-choice: true", "enable-auto-tool-choice: false")
+    run = serving.up()
+    assert run.counts == {"updated": 2, "unchanged": 14}
+    assert unit(box, UNITS[SGLANG], "MainPID") == before
+    assert events(box) == seen, "no transaction ran"
+    assert "--enable-auto-tool-choice" not in box.read(f"/etc/systemd/system/{UNITS[VLLM]}")
+    assert enabled(box) == {UNITS[SGLANG]}
+
+
+def test_a_switch_takes_a_flag_change_of_its_target_along(serving: Stack, box: Host) -> None:
+    serving.edit(VLLM, "enable-auto-tool-choice: true", "enable-auto-tool-choice: false")
+    serving.configure(active=VLLM)
+    serving.up()
+    assert serves(box) == MODELS[VLLM]
+    assert "--enable-auto-tool-choice" not in unit(box, UNITS[VLLM], "ExecStart")
+    assert enabled(box) == {UNITS[VLLM]}
+
+
+def test_destroy_leaves_nothing_of_ours_on_the_host(serving: Stack, box: Host, canary: int) -> None:
+    serving.destroy()
+    assert serves(box) is None
+    assert used_mib(box) == [0] * 8
+    left = box.exec(
+        ["sh", "-c", "ls -d /etc/cutover /var/lib/cutover /usr/local/*/*cutover* "
+         f"/etc/systemd/system/{UNITS[SGLANG]} /etc/systemd/system/{UNITS[VLLM]} "
+         "/etc/systemd/system/*.wants/*sglang* 2>/dev/null"],
+        check=False,
+    ).stdout  # fmt: skip
+    assert left == ""
+    assert alive(box, canary)
+
+
+def test_status_on_the_host_tells_what_serves(serving: Stack, box: Host) -> None:
+    done = box.exec(["cutover", "status"])
+    assert f"{SGLANG} serves at http://127.0.0.1:8000" in done.stdout
+    assert "healthy" in done.stdout
+    box.exec(["systemctl", "stop", UNITS[SGLANG]])
+    done = box.exec(["cutover", "status", "--json"], check=False)
+    assert (done.returncode, json.loads(done.stdout)["healthy"]) == (1, False)
+
+
+def test_another_user_with_sudo_can_do_it_all(stack: Stack, box: Host) -> None:
+    stack.configure(hosts={"box": settings(box, user="operator")})
+    stack.up()
+    assert serves(box) == MODELS[SGLANG]
+    stack.configure(active=VLLM)
+    stack.up()
+    assert serves(box) == MODELS[VLLM]
+    stack.destroy()
+    assert serves(box) is None
+
+
+def test_secrets_hide_themselves_and_no_line_around_them(stack: Stack, box: Host) -> None:
+    stack.edit(SGLANG, "timeouts:", "secrets: [HF_TOKEN]\n\ntimeouts:")
+    stack.configure(secrets={"HF_TOKEN": "first-poison"})
+    stack.up()
+    stack.configure(secrets={"HF_TOKEN": "second-poison"})
+    stack.edit(SGLANG, "speculative-num-steps: 3", "speculative-num-steps: 2")
+    shown = stack.preview("--diff").text
+    assert "--speculative-num-steps 2" in shown
+    assert "[secret]" in shown and "poison" not in shown
+    before = unit(box, UNITS[SGLANG], "MainPID")
+    assert "poison" not in stack.up().text
+    assert unit(box, UNITS[SGLANG], "MainPID") != before
+    main = unit(box, UNITS[SGLANG], "MainPID")
+    assert "HF_TOKEN=second-poison" in box.read(f"/proc/{main}/environ").split("\0")
+    assert "poison" not in box.exec(["systemctl", "show", UNITS[SGLANG]]).stdout
+    state = next((stack.folder / "state").rglob("test.json")).read_text()
+    assert "poison" not in state
