@@ -8,7 +8,7 @@ import os
 import sys
 
 # Everything is imported here, at the start: the archive may be replaced while this runs.
-from . import deploy, lock, resources, status
+from . import deploy, launch, lock, recovery, resources, status
 from .attempt import UNTIL, Journal
 from .checks import Refused
 from .converge import converge
@@ -71,8 +71,15 @@ def _transaction(store: Store, arguments: argparse.Namespace) -> int:
     attempt = journal.load()
     if attempt is None:
         raise OrderError(f"there is no transaction {arguments.id} on this host")
+    launch.heed_the_end()
     with lock.held("cutover"):
         Transaction(store, journal, attempt).run()
+    return 0
+
+
+def _recover(store: Store, arguments: argparse.Namespace) -> int:
+    launch.heed_the_end()
+    print(recovery.recover(store))
     return 0
 
 
@@ -126,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     transaction = commands.add_parser("transaction")
     transaction.add_argument("id")
     transaction.set_defaults(run=_transaction)
+    commands.add_parser("recover").set_defaults(run=_recover)
     return parser
 
 

@@ -54,6 +54,17 @@ class Probe:
 
 
 @dataclass(frozen=True)
+class Hooks:
+    """Commands of the host's owner, each a program and its arguments; empty: none."""
+
+    before_stop: tuple[str, ...] = ()
+    after_commit: tuple[str, ...] = ()
+    after_rollback: tuple[str, ...] = ()
+    seconds: int = 60
+    """How long each of them may take."""
+
+
+@dataclass(frozen=True)
 class Order:
     """What one host shall serve, and how carefully to get there."""
 
@@ -70,6 +81,7 @@ class Order:
     probe: Probe
     policy: str = "engines"
     deadlines: Deadlines = field(default_factory=Deadlines)
+    hooks: Hooks = field(default_factory=Hooks)
     version: int = WIRE_VERSION
 
     def __post_init__(self) -> None:

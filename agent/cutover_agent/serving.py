@@ -53,14 +53,19 @@ def is_healthy(order: Order, key: Optional[str]) -> bool:
 
 
 def await_ready(
-    order: Order, key: Optional[str], tell: Callable[[str], None], mask: Callable[[str], str]
+    order: Order,
+    key: Optional[str],
+    tell: Callable[[str], None],
+    mask: Callable[[str], str],
+    spent: float = 0.0,
 ) -> float:
-    """Waits until the server lists its model; returns the seconds that took.
+    """Waits until the server lists its model; returns the seconds since the start, `spent` of which
+    were over before the call.
 
     Raises NotServing at once when the unit crashes or another model answers, else at the load
     deadline.
     """
-    deadline = Deadline(order.deadlines.load)
+    deadline = Deadline(order.deadlines.load - spent)
     last = -float(PROGRESS_SECONDS)
     restarts = systemd.state(order.unit).restarts
 
@@ -74,16 +79,16 @@ def await_ready(
         if deadline.spent - last >= PROGRESS_SECONDS:
             last = deadline.spent
             lines = systemd.journal(order.unit, state.invocation, 50)
-            tell(f"{progress(lines)}, {deadline.spent:.0f} s")
+            tell(f"{progress(lines)}, {deadline.spent + spent:.0f} s")
         return False
 
     try:
         if wait_for(check, deadline, POLL_SECONDS):
-            return deadline.spent
+            return deadline.spent + spent
     except probe.WrongServer as wrong:
         raise NotServing(str(wrong)) from None
     raise NotServing(
-        f"{order.unit} was not ready within {deadline.seconds:.0f} s{_because(order, mask)}"
+        f"{order.unit} was not ready within {order.deadlines.load} s{_because(order, mask)}"
     )
 
 

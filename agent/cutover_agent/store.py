@@ -124,8 +124,10 @@ class Store:
 
     def note_installed(self, path: Path, digest: str) -> None:
         """Remembers a file as written by the agent; an empty digest forgets it."""
-        files = {**self.installed(), str(path): digest}
-        write_json(self.root / "installed.json", {p: d for p, d in files.items() if d})
+        known = self.installed()
+        files = {p: d for p, d in {**known, str(path): digest}.items() if d}
+        if files != known:
+            write_json(self.root / "installed.json", files)
 
     # What serves, and what shall serve.
 

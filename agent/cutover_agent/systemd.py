@@ -16,6 +16,10 @@ class SystemdError(RuntimeError):
     """systemctl refused; the text is its own last line."""
 
 
+class Unkillable(RuntimeError):
+    """Processes that even SIGKILL does not end: nothing but a reset or a reboot frees the GPU."""
+
+
 @dataclass(frozen=True)
 class UnitState:
     """A unit as systemd sees it now."""
@@ -67,6 +71,11 @@ def state(unit: str) -> UnitState:
     )
 
 
+def shutting_down() -> bool:
+    """Whether the host is on its way off or to a reboot: then nothing can be started any more."""
+    return call("is-system-running", check=False).strip() == "stopping"
+
+
 def main_pids() -> dict[str, int]:
     """Main process of every loaded service that has one."""
     shown = call("show", "*.service", "--property=Id,MainPID")
@@ -87,7 +96,7 @@ def start(unit: str) -> None:
 def stop(unit: str, seconds: float) -> str:
     """Stops a unit until it is inactive; returns how it went beyond a plain stop, or nothing.
 
-    After `seconds` its processes are killed. Raises SystemdError when even that does not end it.
+    After `seconds` its processes are killed. Raises Unkillable when even that does not end it.
     """
     call("stop", "--no-block", unit)
     if wait_for(lambda: state(unit).down, Deadline(seconds)):
@@ -95,7 +104,7 @@ def stop(unit: str, seconds: float) -> str:
     call("kill", "--signal=SIGKILL", unit, check=False)
     if wait_for(lambda: state(unit).down, Deadline(KILL_SECONDS)):
         return f"{unit} did not stop within {seconds:.0f} s and was killed"
-    raise SystemdError(
+    raise Unkillable(
         f"{unit} does not end even after SIGKILL: a process of it hangs in the kernel, "
         "reset the GPU or reboot the host"
     )

@@ -1,0 +1,42 @@
+"""A transaction's record: a phase is on disk before its first act, and after its last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .attempt import Attempt, Journal
+from .clock import now
+
+
+class Progress:
+    """The record of the transaction that this process carries out."""
+
+    def __init__(self, journal: Journal, attempt: Attempt) -> None:
+        self.journal, self.attempt = journal, attempt
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """One phase; an exception leaves it begun and not done."""
+        attempt, started = self.attempt, now()
+        attempt.begun.append(name)
+        self.save()
+        yield
+        seconds: dict[str, Any] = attempt.evidence.setdefault("phases", {})
+        seconds[name] = round(now() - started, 3)
+        attempt.done.append(name)
+        self.save()
+
+    def tell(self, text: str) -> None:
+        """Adds a line to the event log."""
+        self.journal.tell(self.attempt.phase or "stage", text)
+
+    def end(self, outcome: str, error: str = "") -> None:
+        """Closes the record."""
+        self.attempt.outcome, self.attempt.error = outcome, error
+        self.save()
+
+    def save(self) -> None:
+        """Writes the record as it is now."""
+        self.journal.save(self.attempt)
