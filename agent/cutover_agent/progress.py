@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .attempt import Attempt, Journal
@@ -29,8 +29,9 @@ class Progress:
         self.save()
 
     def tell(self, text: str) -> None:
-        """Adds a line to the event log."""
-        self.journal.tell(self.attempt.phase or "stage", text)
+        """Adds a line to the event log; one that cannot be written is lost."""
+        with suppress(OSError):
+            self.journal.tell(self.attempt.phase or "stage", text)
 
     def end(self, outcome: str, error: str = "") -> None:
         """Closes the record."""

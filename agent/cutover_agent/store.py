@@ -15,6 +15,8 @@ from .files import read_json, read_text, remove, write_atomic, write_json
 from .order import Order, OrderError, read, text_digest
 
 STORE = Path("/var/lib/cutover")
+RESERVE_BYTES = 256 << 10
+"""A roll-back writes a few files of some KiB each."""
 LOST = (
     "if the host was installed anew, run `pulumi destroy` for it (which finds nothing there) "
     "and then `pulumi up`"
@@ -58,6 +60,16 @@ class Store:
         """Makes the folders, closed to everybody but root."""
         for folder in (self.root, self.root / "texts", self.transactions, self.root / "saved"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def reserve(self) -> None:
+        """Sets room on the disk aside, so that a full one does not keep a roll-back from ending."""
+        path = self.root / "reserve"
+        if not path.exists():
+            write_atomic(path, "\0" * RESERVE_BYTES)
+
+    def spend_reserve(self) -> None:
+        """Makes that room free."""
+        (self.root / "reserve").unlink(missing_ok=True)
 
     # Texts are kept under their digest, so that a roll-back finds what it replaced.
 

@@ -6,10 +6,9 @@ from typing import Callable
 
 from . import install, systemd, trial
 from .attempt import Attempt, Journal
-from .checks import Refused, check
+from .checks import check
 from .clock import now, wall
 from .gpus import Reading
-from .order import OrderError
 from .phases import Phases
 from .progress import Progress
 from .serving import is_right
@@ -35,8 +34,9 @@ class Transaction:
                 self._stage()
             with self.progress.phase("drain"):
                 self.phases.before_stop(self.order)
-        except (Refused, OrderError) as reason:
-            self.progress.end("refused", str(reason))
+        except Exception as reason:
+            if not systemd.shutting_down():
+                self.progress.end("refused", str(reason))
             return
         self._or_back(self._serve)
 
@@ -61,6 +61,7 @@ class Transaction:
 
     def _stage(self) -> None:
         plan = check(self.store, self.order)
+        self.store.reserve()
         previous = self.store.serving()
         self.journal.set_previous(previous)
         was = previous.order.deployment if previous else "nothing"

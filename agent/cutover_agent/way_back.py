@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Callable, Optional
 
 from . import install, systemd, trial
 from .attempt import RESTORE, UNDO
@@ -32,6 +32,7 @@ class WayBack:
     def go(self, error: str) -> None:
         """Ends the transaction as rolled back, or at one of the dead ends."""
         self.attempt.error = self.attempt.error or error
+        self.store.spend_reserve()
         try:
             if UNDO not in self.attempt.done:
                 with self.progress.phase(UNDO):
@@ -50,7 +51,16 @@ class WayBack:
         trial.end(order.unit)
         systemd.call("reset-failed", order.unit, check=False)
         self.phases.enable_only(None)
-        install.put_back(self.store, self.progress.journal.replaced())
+        self._try(lambda: install.put_back(self.store, self.progress.journal.replaced()))
+
+    def _try(self, act: Callable[[], object]) -> None:
+        """Does what helps, but must not keep the old model from serving."""
+        try:
+            act()
+        except systemd.Unkillable:
+            raise
+        except Exception as problem:
+            self.tell(f"{problem}: going on all the same")
 
     def _return(self) -> None:
         if self.previous is None:
@@ -82,7 +92,7 @@ class WayBack:
         order = previous.order
         self.tell(f"going back to {order.deployment}")
         if systemd.state(order.unit).down:
-            self.phases.release(self.order)
+            self._try(lambda: self.phases.release(self.order))
             self.phases.settle(self.order.host_gpus)
             self.phases.install(order, previous.env_digest)
             trial.begin(order.unit)
