@@ -22,12 +22,12 @@ def begin(unit: str) -> None:
 
 def end(unit: str) -> None:
     """Gives a unit its own Restart= back, without restarting it."""
-    path = _drop_in(unit)
-    if path.exists():
-        remove(path)
-        if not any(path.parent.iterdir()):
-            path.parent.rmdir()
-        systemd.call("daemon-reload")
+    folder = _drop_in(unit).parent
+    if folder.exists():
+        remove(_drop_in(unit))
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    systemd.call("daemon-reload")
 
 
 def _drop_in(unit: str) -> Path:
