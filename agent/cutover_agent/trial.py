@@ -24,7 +24,8 @@ def end(unit: str) -> None:
     """Gives a unit its own Restart= back, without restarting it."""
     folder = _drop_in(unit).parent
     if folder.exists():
-        remove(_drop_in(unit))
+        for name in (NAME, f".{NAME}.new"):
+            remove(folder / name)
         if not any(folder.iterdir()):
             folder.rmdir()
     systemd.call("daemon-reload")
