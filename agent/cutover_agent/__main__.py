@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 
 # Everything is imported here, at the start: the archive may be replaced while this runs.
@@ -32,11 +33,15 @@ def main() -> int:
     except (Failed, Refused, OrderError, SystemdError) as error:
         print(error, file=sys.stderr)
         return 1
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"cutover: {error}: see to it on the host, then run it again", file=sys.stderr)
+        return 1
 
 
 def _put(store: Store, arguments: argparse.Namespace) -> int:
     record = Record(arguments.owner, arguments.kind, arguments.deployment, arguments.unit)
-    return _print(resources.put(store, record, sys.stdin.read()))
+    text = sys.stdin.buffer.read().decode(errors="surrogateescape")
+    return _print(resources.put(store, record, text))
 
 
 def _converge(store: Store, arguments: argparse.Namespace) -> int:

@@ -45,6 +45,8 @@ class Attempt:
     deployment: str
     boot: str
     """Boot in which it runs: a transaction that is open in another boot broke off."""
+    number: int = 0
+    """Counts the transactions of this host: the clock may be set back."""
     env_digest: str = ""
     """SHA-256 of the environment file that it installs."""
     owner: str = ""
@@ -106,15 +108,24 @@ class Journal:
     """Where an attempt is kept, and its event log."""
 
     def __init__(self, store: Store, name: str) -> None:
+        self.store = store
         self.folder: Path = store.transactions / name
         self.name = name
 
-    def create(self, order: Order, env_digest: str, owner: str) -> Attempt:
+    def create(self, order: Order, env_digest: str = "", owner: str = "") -> Attempt:
         """Opens the record of a new transaction; it is there once its state is."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_json(self.folder / "order.json", json.loads(order.to_json()))
+        number = max((attempt.number for attempt in attempts(self.store).values()), default=0) + 1
         attempt = Attempt(
-            self.name, order.digest, order.deployment, boot_id(), env_digest, owner, wall()
+            self.name,
+            order.digest,
+            order.deployment,
+            boot_id(),
+            number,
+            env_digest,
+            owner,
+            wall(),
         )
         self.save(attempt)
         return attempt
@@ -175,10 +186,18 @@ class Journal:
             text = (self.folder / "events.jsonl").read_text(encoding="utf-8")
         except FileNotFoundError:
             return []
-        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        return [json.loads(line) for line in text.split("\n")[:-1]]
+
+
+def attempts(store: Store) -> dict[str, Attempt]:
+    """Every transaction that the host remembers, by name, oldest first."""
+    names = [path.name for path in store.transactions.iterdir()]
+    found = {name: Journal(store, name).load() for name in names}
+    there = [(name, attempt) for name, attempt in found.items() if attempt]
+    return dict(sorted(there, key=lambda pair: (pair[1].number, pair[0])))
 
 
 def latest(store: Store) -> Optional[Journal]:
     """The newest transaction of this host."""
-    names = sorted(p.name for p in store.transactions.iterdir() if (p / "state.json").exists())
+    names = list(attempts(store))
     return Journal(store, names[-1]) if names else None

@@ -50,7 +50,7 @@ def decide(order: Order, until: str, seen: Situation) -> str:
     if last and not last.outcome:
         return "recover"
     failed_here = last and last.order == order.digest and last.failed and not last.told
-    if failed_here and until != "staged" and seen.since_step < SAME_RUN_SECONDS:
+    if failed_here and until != "staged" and 0 <= seen.since_step < SAME_RUN_SECONDS:
         return "fail"
     if seen.right and seen.healthy:
         return "pass"
@@ -75,8 +75,10 @@ def converge(store: Store, order: Order, until: str) -> dict[str, Any]:
                 "wait for its end (`cutover log`), then run `pulumi up` again"
             )
         if action == "start":
-            start(store, order, store.put_digest("env", order.deployment), owner())
-    journal = latest(store)
+            env_digest = store.put_digest("env", order.deployment)
+            journal: Optional[Journal] = start(store, order, env_digest, owner())
+        else:
+            journal = latest(store)
     assert journal
     return follow(journal, until, whole=action == "start")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Optional
 
 from . import environment, systemd
 from .files import file_digest, read_text, remove, write_atomic
-from .order import text_digest
+from .order import OrderError, text_digest
 from .store import Store
 
 UNITS = Path("/etc/systemd/system")
@@ -58,14 +59,18 @@ def install(
     changed = [item for item in wanted if file_digest(item[0]) != item[1]]
     replaced = [Replaced(str(path), _save(store, path)) for path, _, _ in changed]
     note(replaced)
-    for path, digest, mode in changed:
-        # Ours from here on: a write that is cut off after it leaves no file that nobody owns.
-        store.note_installed(path, digest)
-        write_atomic(path, store.text(digest), mode)
-    for path, digest, _ in wanted:
-        store.note_installed(path, digest)
-    if replaced:
-        systemd.call("daemon-reload")
+    try:
+        # Known as ours first: a power cut must not leave a file that nobody owns.
+        for path, digest, _ in wanted:
+            store.note_installed(path, digest)
+        for path, digest, mode in changed:
+            write_atomic(path, store.text(digest), mode)
+        if replaced:
+            systemd.call("daemon-reload")
+    except (OSError, OrderError, systemd.SystemdError):
+        with suppress(OSError, OrderError, systemd.SystemdError):
+            put_back(store, replaced)
+        raise
     return replaced
 
 
@@ -99,11 +104,12 @@ def retire_orphans(store: Store) -> list[str]:
     kept |= {str(environment.path(deployment)) for deployment in owned}
     lines = []
     serving = store.serving()
-    if serving and not systemd.state(serving.order.unit).down:
-        order = serving.order
-        kept |= {str(UNITS / order.unit), str(environment.path(order.deployment))}
-        if order.deployment not in owned:
-            lines.append(f"{order.unit} still serves: it stays until another model does")
+    for unit in sorted(store.units()):
+        if str(UNITS / unit) not in kept and not systemd.state(unit).down:
+            lines.append(f"{unit} still serves: it stays until another model does")
+            kept.add(str(UNITS / unit))
+            if serving and serving.order.unit == unit:
+                kept.add(str(environment.path(serving.order.deployment)))
     for name in sorted(set(store.installed()) - kept):
         path = Path(name)
         if path.parent == UNITS:

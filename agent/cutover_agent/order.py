@@ -144,7 +144,7 @@ class Declared:
 
 def text_digest(text: str) -> str:
     """SHA-256 of a text in UTF-8, hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def read(kind: type[T], value: Any, where: str) -> T:

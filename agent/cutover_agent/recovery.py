@@ -50,9 +50,7 @@ def decide(attempt: Optional[Attempt], boot: str, runs: bool) -> str:
 
 def recover(store: Store) -> str:
     """Finishes the newest transaction if it is open; returns what that took, in a word or two."""
-    with lock.held("cutover", wait=False) as mine:
-        if not mine:
-            return "a cutover is under way"
+    with lock.held("cutover"):
         journal = latest(store)
         attempt = journal.load() if journal else None
         if journal is None or attempt is None or attempt.outcome:

@@ -95,9 +95,9 @@ def await_ready(
 def progress(lines: list[str]) -> str:
     """How far a load is, from the engine's own log: `load 37/119 shards`."""
     for line in reversed(lines):
-        match = _SHARDS.search(line)
-        if match:
-            return f"load {match.group(1)}/{match.group(2)} shards"
+        found = _SHARDS.findall(line)
+        if found:
+            return f"load {found[-1][0]}/{found[-1][1]} shards"
     return "loading"
 
 

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from . import lock, systemd
-from .attempt import Journal, latest
+from .attempt import Journal, attempts, latest
 from .gpus import read_gpus
 from .serving import is_healthy, key_of
 from .store import Store
@@ -73,8 +73,8 @@ def describe(facts: dict[str, Any]) -> str:
 def log(store: Store) -> str:
     """Events of every transaction that the host remembers, oldest first."""
     lines = []
-    for folder in sorted(store.transactions.iterdir()):
-        for event in Journal(store, folder.name).events():
+    for name in attempts(store):
+        for event in Journal(store, name).events():
             clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event["time"]))
-            lines.append(f"{clock} {folder.name} {event['phase']}: {event['text']}")
+            lines.append(f"{clock} {name} {event['phase']}: {event['text']}")
     return "\n".join(lines)

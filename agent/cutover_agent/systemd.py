@@ -16,7 +16,7 @@ class SystemdError(RuntimeError):
     """systemctl refused; the text is its own last line."""
 
 
-class Unkillable(RuntimeError):
+class Unkillable(SystemdError):
     """Processes that even SIGKILL does not end: nothing but a reset or a reboot frees the GPU."""
 
 
@@ -31,25 +31,33 @@ class UnitState:
     invocation: str
     enabled: str
     result: str
+    job: int = 0
+    """Number of the job that is queued for it; 0 when there is none."""
 
     @property
     def down(self) -> bool:
         """Whether the unit counts as not serving: anything but inactive or failed may load."""
-        return self.active in ("inactive", "failed")
+        return self.active in ("inactive", "failed") and not self.job
 
 
-_PROPERTIES = "ActiveState,SubState,MainPID,NRestarts,InvocationID,UnitFileState,Result"
+_PROPERTIES = "ActiveState,SubState,MainPID,NRestarts,InvocationID,UnitFileState,Result,Job"
 
 
 def call(*arguments: str, check: bool = True) -> str:
     """Runs systemctl and returns what it printed; raises SystemdError where it failed."""
-    done = subprocess.run(
-        ["systemctl", *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=CALL_SECONDS,
-    )
+    try:
+        done = subprocess.run(
+            ["systemctl", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=CALL_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise SystemdError(
+            f"systemctl {' '.join(arguments)}: no answer within {CALL_SECONDS} s"
+        ) from None
     if check and done.returncode != 0:
         said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         raise SystemdError(f"systemctl {' '.join(arguments)}: {said[-1]}")
@@ -68,6 +76,7 @@ def state(unit: str) -> UnitState:
         invocation=value.get("InvocationID", ""),
         enabled=value.get("UnitFileState", ""),
         result=value.get("Result", ""),
+        job=int(value.get("Job") or 0),
     )
 
 
@@ -111,14 +120,19 @@ def stop(unit: str, seconds: float) -> str:
 
 
 def journal(unit: str, invocation: str, lines: int) -> list[str]:
-    """The last lines that one run of a unit wrote."""
-    match = [f"_SYSTEMD_INVOCATION_ID={invocation}"] if invocation else ["--unit", unit]
-    done = subprocess.run(
-        ["journalctl", *match, "--output=cat", "--no-pager", f"--lines={lines}"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=CALL_SECONDS,
-    )
+    """The last lines that one run of a unit wrote, and systemd about it; none when it is slow."""
+    match = ["--unit", unit]
+    if invocation:
+        match = [f"_SYSTEMD_INVOCATION_ID={invocation}", "+", f"INVOCATION_ID={invocation}"]
+    try:
+        done = subprocess.run(
+            ["journalctl", *match, "--output=cat", "--no-pager", f"--lines={lines}"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=CALL_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return []
     return done.stdout.splitlines()
