@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 from . import launch, lock
 from .attempt import Attempt, Journal, latest, new_id, owner
+from .bound import bound
 from .checks import check
 from .clock import Deadline, now, wait_for
 from .follow import Failed, await_end, follow, result, say
@@ -118,8 +119,10 @@ def stage(store: Store, order: Order) -> dict[str, Any]:
         say(line)
     back = f"{serving.order.deployment} is the way back" if serving else "there is no way back"
     say(f"{back} if {order.deployment} does not serve")
+    promised = bound(order, serving.order if serving else None)
+    say(promised.describe())
     store.set_staged(order)
-    return {"receipt": new_id(), "deployment": order.deployment}
+    return {"receipt": new_id(), "deployment": order.deployment, "bound": promised.seconds}
 
 
 def passed(store: Store, order: Order) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from .clock import POLL_SECONDS, Deadline
 from .order import Order
 
 HEARTBEAT_SECONDS = 10
+MOST_CHARACTERS = 4096
 RECOVERY_SECONDS = 30
 """How long recovery may take to begin after the agent died."""
 
@@ -84,8 +85,8 @@ def broken_off(host: str, attempt: Attempt) -> str:
 
 
 def explain(order: Order, attempt: Attempt) -> str:
-    """What failed, what serves now and what to do next, a line each."""
-    lines = [f"{order.host}: {order.deployment} does not serve: {attempt.error}"]
+    """What failed and why, what serves now and what to do next, a line each."""
+    lines = [f"{order.host}: {order.deployment} does not serve: {attempt.error[:MOST_CHARACTERS]}"]
     back = attempt.evidence.get("back")
     if attempt.outcome in ("refused", "broken-off"):
         lines.append(f"{order.host}: nothing was stopped or changed")

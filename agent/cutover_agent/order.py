@@ -51,6 +51,8 @@ class Probe:
     max_tokens: int = 64
     api_key_env: str = ""
     """Name of the variable in the deployment's environment file that holds the API key."""
+    requests: int = 1
+    """How many requests in a row have to be answered, each within the smoke deadline."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,8 @@ class Order:
             raise OrderError(f"order: deployment {self.deployment!r} is not a legal name")
         if not UNIT.fullmatch(self.unit):
             raise OrderError(f"order: unit {self.unit!r} is not a legal service name")
+        if self.probe.requests < 1:
+            raise OrderError("order.probe.requests: at least one request has to be answered")
         if self.policy not in POLICIES:
             raise OrderError(f"order: policy {self.policy!r} is none of {', '.join(POLICIES)}")
 

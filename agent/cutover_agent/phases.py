@@ -119,7 +119,8 @@ class Phases:
     def smoke(self, order: Order, env_digest: str) -> dict[str, Any]:
         """Asks the model a question; returns its answer and speed."""
         key = key_of(self.store, order, env_digest)
-        answer = probe.smoke(order.probe, key, order.deadlines.smoke)
+        for _ in range(order.probe.requests):
+            answer = probe.smoke(order.probe, key, order.deadlines.smoke)
         self.tell(f"{answer.text.strip()[:80]!r}, {answer.tokens_per_second} tokens/s")
         return {"answer": answer.text[:200], "tokens_per_second": answer.tokens_per_second}
 

@@ -46,11 +46,15 @@ def ready(probe: Probe, key: Optional[str]) -> bool:
     code, _ = _request(f"{probe.url}/health", key)
     if code in (401, 403):
         raise WrongServer(f"{probe.url}/health answers {code}: the API key is not accepted")
+    if code == 404:
+        raise WrongServer(f"{probe.url}/health answers 404: that is no vLLM or SGLang")
     if code != 200:
         return False
     code, body = _request(f"{probe.url}/v1/models", key)
-    if code in (401, 403, 404):
-        raise WrongServer(f"{probe.url}/v1/models answers {code}")
+    if code in (401, 403):
+        raise WrongServer(f"{probe.url}/v1/models answers {code}: the API key is not accepted")
+    if code == 404:
+        raise WrongServer(f"{probe.url}/v1/models answers 404: that is no OpenAI-like server")
     if code != 200:
         return False
     names = model_names(body)

@@ -97,7 +97,7 @@ def test_an_alias_counts_and_the_key_travels(server: Server) -> None:
     assert {key for _, key, _ in server.asked} == {"Bearer sk-1"}
 
 
-@pytest.mark.parametrize("code", [500, 502, 503, 404, 204])
+@pytest.mark.parametrize("code", [500, 502, 503, 204])
 def test_a_server_that_is_not_healthy_yet_is_waited_for(server: Server, code: int) -> None:
     server.answers["/health"] = (code, "")
     assert not ready(server.probe, None)
@@ -109,8 +109,8 @@ def test_health_alone_is_not_ready(server: Server) -> None:
 
 
 @pytest.mark.parametrize("path", ["/health", "/v1/models"])
-@pytest.mark.parametrize("code", [401, 403])
-def test_a_refused_key_is_told_at_once(server: Server, path: str, code: int) -> None:
+@pytest.mark.parametrize("code", [401, 403, 404])
+def test_what_waiting_does_not_mend_is_told_at_once(server: Server, path: str, code: int) -> None:
     server.answers[path] = (code, "no")
     with pytest.raises(WrongServer, match=str(code)):
         ready(server.probe, "wrong")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cutover_agent.serving import cause, is_right, progress
+from cutover_agent.serving import cause, is_right, progress, why_unused
 from cutover_agent.store import Serving
-from tests.unit.agent.samples import order
+from tests.unit.agent.samples import order, reading
 
 SHARDS = "Loading safetensors checkpoint shards:"
 
@@ -131,3 +131,19 @@ def test_the_right_model_is_the_one_that_runs_the_ordered_files(
     assert is_right(order(**change), "e" * 64, was) is right
     assert not is_right(order(**change), "f" * 64, was)
     assert not is_right(order(**change), "e" * 64, None)
+
+
+@pytest.mark.parametrize(
+    ("used", "says"),
+    [
+        ((72500,) * 8, ""),
+        ((72500,) * 7, "GPU 7 is gone"),
+        ((72500,) * 6 + (0, 2), "GPU 6 0 MiB, GPU 7 2 MiB"),
+    ],
+)
+def test_a_model_that_does_not_use_its_gpus_is_seen(used: tuple[int, ...], says: str) -> None:
+    assert why_unused(reading(*used), range(8)) == says
+
+
+def test_gpus_that_cannot_be_read_are_not_taken_for_used() -> None:
+    assert why_unused(reading(problem="no answer"), range(8)) == "no answer"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cutover_agent import install, systemd, transaction
+from cutover_agent import install, systemd, transaction, trial
 from cutover_agent.attempt import PHASES, Attempt, Journal
 from cutover_agent.checks import Refused
 from cutover_agent.order import Order
@@ -61,6 +61,7 @@ class Bench:
         monkeypatch.setattr(systemd, "call", lambda *_, check=True: "")
         monkeypatch.setattr(systemd, "state", lambda _: DOWN)
         monkeypatch.setattr(systemd, "start", lambda _: None)
+        monkeypatch.setattr(trial, "RUNTIME", root / "run")
         monkeypatch.setattr(install, "retire_orphans", lambda _: [])
 
     def _check(self, *_: Any) -> ReleasePlan:
