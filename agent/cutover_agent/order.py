@@ -84,6 +84,8 @@ class Order:
     policy: str = "engines"
     deadlines: Deadlines = field(default_factory=Deadlines)
     hooks: Hooks = field(default_factory=Hooks)
+    accept_no_rollback: bool = False
+    """Whether a server may be ended that there is no way back to."""
     version: int = WIRE_VERSION
 
     def __post_init__(self) -> None:
