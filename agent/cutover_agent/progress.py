@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from .attempt import Attempt, Journal
+from .attempt import UNDO, Attempt, Journal
 from .clock import now
 
 
@@ -39,5 +39,9 @@ class Progress:
         self.save()
 
     def save(self) -> None:
-        """Writes the record as it is now."""
-        self.journal.save(self.attempt)
+        """Writes the record as it is now; a full disk does not end a way back."""
+        try:
+            self.journal.save(self.attempt)
+        except OSError:
+            if UNDO not in self.attempt.begun:
+                raise
