@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 # Everything is imported here, at the start: the archive may be replaced while this runs.
-from . import deploy, launch, lock, recovery, resources, status
+from . import deploy, launch, lock, operate, recovery, resources, status
 from .attempt import UNTIL, Journal
 from .checks import Refused
 from .converge import converge
@@ -94,6 +94,18 @@ def _status(store: Store, arguments: argparse.Namespace) -> int:
     return code
 
 
+def _back(store: Store, arguments: argparse.Namespace) -> int:
+    served = operate.back(store)
+    print(f"{served['deployment']} serves again: `pulumi up` would switch forward once more")
+    return 0
+
+
+def _unlock(store: Store, arguments: argparse.Namespace) -> int:
+    code, text = operate.unlock(store)
+    print(text)
+    return code
+
+
 def _log(store: Store, arguments: argparse.Namespace) -> int:
     print(status.log(store))
     return 0
@@ -112,6 +124,10 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--json", action="store_true")
     shown.set_defaults(run=_status)
     commands.add_parser("log", help="what the cutovers of this host did").set_defaults(run=_log)
+    back = commands.add_parser("back", help="serve what served before, through the same checks")
+    back.set_defaults(run=_back)
+    unlock = commands.add_parser("unlock", help="finish a cutover that broke off; 3: it is alive")
+    unlock.set_defaults(run=_unlock)
 
     # The steps of the Pulumi program. Old states hold these texts: they stay valid.
     put = commands.add_parser("put")

@@ -26,6 +26,7 @@ def status(store: Store) -> tuple[int, dict[str, Any]]:
         "serves": None,
         "healthy": False,
         "cutover": attempt.deployment if attempt and busy else None,
+        "lock": attempt.describe() if attempt and busy else None,
         "gpus_mib": [gpu.used_mib for gpu in reading.gpus],
         "gpus_problem": reading.problem,
         "last": {"outcome": attempt.outcome, "error": attempt.error} if attempt else None,
@@ -54,7 +55,7 @@ def describe(facts: dict[str, Any]) -> str:
     """The facts for people."""
     lines = []
     if facts["cutover"]:
-        lines.append(f"a cutover to {facts['cutover']} is under way: `cutover log` shows it")
+        lines.append(f"{facts['lock']}: `cutover log` shows it")
     if facts["serves"]:
         health = "healthy" if facts["healthy"] else "NOT HEALTHY"
         lines.append(f"{facts['serves']} serves at {facts['url']} since {facts['since']}, {health}")

@@ -155,6 +155,16 @@ class Store:
         else:
             write_json(self.root / "serving.json", dataclasses.asdict(serving))
 
+    def before(self) -> Serving | None:
+        """What served before that; None where nothing did."""
+        value = read_json(self.root / "before.json", None)
+        return None if value is None else read(Serving, value, "before.json")
+
+    def set_before(self, serving: Serving | None) -> None:
+        """Remembers what `cutover back` serves again."""
+        if serving:
+            write_json(self.root / "before.json", dataclasses.asdict(serving))
+
     def staged(self) -> Order | None:
         """The last order that passed every check of `stage`."""
         text = read_text(self.root / "staged.json")
@@ -168,8 +178,7 @@ class Store:
         """Drops the texts that nothing refers to any more."""
         wanted = {record.digest for record in self.records().values()}
         wanted |= set(self.installed().values())
-        serving = self.serving()
-        if serving:
+        for serving in filter(None, (self.serving(), self.before())):
             wanted |= {serving.order.unit_digest, serving.env_digest}
         for path in (self.root / "texts").iterdir():
             if path.name not in wanted:

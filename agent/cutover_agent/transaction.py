@@ -60,7 +60,7 @@ class Transaction:
             self.go_back(f"{self.attempt.phase}: {problem}")
 
     def _stage(self) -> None:
-        plan = check(self.store, self.order)
+        plan = check(self.store, self.order, self.store.text(self.order.unit_digest))
         self.store.reserve()
         previous = self.store.serving()
         self.journal.set_previous(previous)
@@ -110,6 +110,7 @@ class Transaction:
     def _commit(self) -> None:
         evidence = self.attempt.evidence
         serving = Serving(self.order, self.env_digest, self.attempt.id, wall(), evidence)
+        self.store.set_before(self.journal.previous())
         self.store.set_serving(serving)
         self.phases.enable_only(self.order.unit)
         trial.end(self.order.unit)

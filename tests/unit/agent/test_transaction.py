@@ -55,6 +55,7 @@ class Bench:
         self.store, self.patch = Store(root), monkeypatch
         self.store.prepare()
         self.store.own(Record("env", "env", "small", "u", self.store.keep("KEY=1\n")))
+        (root / "texts" / order().unit_digest).write_text("[Unit]\n")
         self.journal = Journal(self.store, "t")
         self.check: Exception | None = None
         monkeypatch.setattr(transaction, "check", self._check)
