@@ -45,10 +45,8 @@ def unlock(store: Store) -> tuple[int, str]:
         )
     launch.recovery()
     ended = await_end(Journal(store, last.id))
-    return (
-        0,
-        f"the cutover to {ended.deployment} had broken off; it is finished now: {ended.outcome}",
-    )
+    said = f"the cutover to {ended.deployment} had broken off; it is finished now"
+    return 0, f"{said}: {ended.outcome}"
 
 
 def _last(store: Store) -> Optional[Attempt]:

@@ -61,7 +61,7 @@ def test_unlock_finishes_a_cutover_that_nobody_carries_on(serving: Stack, box: H
     kill_agent(box, subprocess.Popen(["true"]))
     box.exec(["systemctl", "unmask", "--runtime", "cutover-recover.service"])
     done = box.exec(["cutover", "unlock"])
-    assert done.stdout == f"the cutover to {SGLANG} had broken off, and is over now: serving\n"
+    assert done.stdout == f"the cutover to {SGLANG} had broken off; it is finished now: serving\n"
     assert serves(box) == MODELS[SGLANG]
 
 
