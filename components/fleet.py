@@ -14,8 +14,9 @@ from pulumi.runtime.config import CONFIG, get_config_env
 from cutover.catalogue import load_catalogue
 from cutover.deployment import Deployment
 from cutover.errors import ConfigError
-from cutover.selection import active_deployment
-from cutover.settings import Settings, load_settings, private_key
+from cutover.host import Keys
+from cutover.selection import active_deployments
+from cutover.settings import Settings, load_settings, private_key, proxy_key
 
 if TYPE_CHECKING:
     from components.step import Step
@@ -30,8 +31,11 @@ def fleet() -> None:
     try:
         settings = load_settings(stack_config("cutover"), file)
         catalogue = load_catalogue(Path(settings.catalogue))
-        active = active_deployment(settings, catalogue, file)
-        keys = {name: private_key(name, host, file) for name, host in settings.hosts.items()}
+        active = active_deployments(settings, catalogue, file)
+        keys = {
+            name: Keys(private_key(name, host, file), proxy_key(name, host, file))
+            for name, host in settings.hosts.items()
+        }
     except ConfigError as error:
         pulumi.log.error(str(error))
         sys.exit(ALREADY_TOLD)
@@ -41,8 +45,8 @@ def fleet() -> None:
 def build(
     settings: Settings,
     catalogue: Mapping[str, Deployment],
-    active: Deployment,
-    keys: Mapping[str, str | None],
+    active: Mapping[str, Deployment],
+    keys: Mapping[str, Keys],
 ) -> None:
     """Registers the hosts, and exports what each of them serves."""
     # Imported late: the provider's SDK takes a while, and bad config shall be told at once.
@@ -50,10 +54,10 @@ def build(
 
     before: Step | None = None
     for name, host in settings.hosts.items():
-        args = GpuHostArgs(host, keys[name], catalogue, active, settings.secrets)
+        args = GpuHostArgs(host, keys[name], catalogue, active[name], settings.secrets)
         gpu_host = GpuHost(name, args, before)
         # One host after the other: a host that fails stops those that come after it.
-        before = gpu_host.serve
+        before = None if settings.parallel else gpu_host.serve
         pulumi.export(name, gpu_host.result)
 
 

@@ -14,6 +14,7 @@ from components.model_deployment import ModelDeployment, ModelDeploymentArgs
 from components.release import cutover
 from components.step import Channel, Step
 from cutover.deployment import Deployment
+from cutover.host import Keys
 from cutover.orders import declared_for, order_for, public_url
 from cutover.settings import Host
 from cutover.units import render_environment, render_unit
@@ -28,8 +29,7 @@ class GpuHostArgs:
     """What one host is, and what it shall serve."""
 
     host: Host
-    private_key: str | None
-    """None leaves it to the SSH agent."""
+    keys: Keys
     catalogue: Mapping[str, Deployment]
     active: Deployment
     secrets: Mapping[str, str]
@@ -85,14 +85,34 @@ def connection(args: GpuHostArgs) -> remote.ConnectionArgs:
         host=host.address,
         port=host.port,
         user=host.user,
-        private_key=pulumi.Output.secret(args.private_key) if args.private_key else None,
-        private_key_password=(
-            pulumi.Output.secret(host.key_passphrase) if host.key_passphrase else None
-        ),
+        private_key=_secret(args.keys.host),
+        private_key_password=_secret(host.key_passphrase),
         host_key=host.host_key,
         dial_error_limit=DIALS,
         per_dial_timeout=SECONDS_TO_DIAL,
+        proxy=proxy(args),
     )
+
+
+def proxy(args: GpuHostArgs) -> remote.ProxyConnectionArgs | None:
+    """The jump host on the way, if there is one."""
+    hop = args.host.proxy
+    if hop is None:
+        return None
+    return remote.ProxyConnectionArgs(
+        host=hop.address,
+        port=hop.port,
+        user=hop.user,
+        private_key=_secret(args.keys.proxy),
+        private_key_password=None if hop.key_file else _secret(args.host.key_passphrase),
+        host_key=hop.host_key,
+        dial_error_limit=DIALS,
+        per_dial_timeout=SECONDS_TO_DIAL,
+    )
+
+
+def _secret(text: str | None) -> pulumi.Output[str] | None:
+    return pulumi.Output.secret(text) if text else None
 
 
 def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from cutover.deployment import Deployment, Listen
 from cutover.settings import Host
-from cutover_agent.order import Deadlines, Declared, Order, Probe, text_digest
+from cutover_agent.order import Deadlines, Declared, Hooks, Order, Probe, text_digest
 
 API_KEY = {"vllm": "VLLM_API_KEY"}
 """Variable from which an engine takes its API key, where it reads one."""
@@ -29,6 +29,19 @@ def order_for(host_name: str, host: Host, deployment: Deployment, unit_text: str
             load=deployment.timeouts.load,
             smoke=deployment.timeouts.smoke,
         ),
+        hooks=hooks_for(host),
+        accept_no_rollback=host.accept_no_rollback,
+    )
+
+
+def hooks_for(host: Host) -> Hooks:
+    """The host's commands, in the wire format."""
+    said = host.hooks
+    return Hooks(
+        tuple(said.before_stop or ()),
+        tuple(said.after_commit or ()),
+        tuple(said.after_rollback or ()),
+        said.seconds,
     )
 
 

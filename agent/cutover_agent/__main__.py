@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 
 # Everything is imported here, at the start: the archive may be replaced while this runs.
-from . import deploy, lock, resources, status
+from . import deploy, launch, lock, operate, recovery, resources, status
 from .attempt import UNTIL, Journal
 from .checks import Refused
 from .converge import converge
@@ -32,11 +33,15 @@ def main() -> int:
     except (Failed, Refused, OrderError, SystemdError) as error:
         print(error, file=sys.stderr)
         return 1
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"cutover: {error}: see to it on the host, then run it again", file=sys.stderr)
+        return 1
 
 
 def _put(store: Store, arguments: argparse.Namespace) -> int:
     record = Record(arguments.owner, arguments.kind, arguments.deployment, arguments.unit)
-    return _print(resources.put(store, record, sys.stdin.read()))
+    text = sys.stdin.buffer.read().decode(errors="surrogateescape")
+    return _print(resources.put(store, record, text))
 
 
 def _converge(store: Store, arguments: argparse.Namespace) -> int:
@@ -71,14 +76,33 @@ def _transaction(store: Store, arguments: argparse.Namespace) -> int:
     attempt = journal.load()
     if attempt is None:
         raise OrderError(f"there is no transaction {arguments.id} on this host")
+    launch.heed_the_end()
     with lock.held("cutover"):
         Transaction(store, journal, attempt).run()
+    return 0
+
+
+def _recover(store: Store, arguments: argparse.Namespace) -> int:
+    launch.heed_the_end()
+    print(recovery.recover(store))
     return 0
 
 
 def _status(store: Store, arguments: argparse.Namespace) -> int:
     code, facts = status.status(store)
     print(json.dumps(facts, indent=2) if arguments.json else status.describe(facts))
+    return code
+
+
+def _back(store: Store, arguments: argparse.Namespace) -> int:
+    served = operate.back(store)
+    print(f"{served['deployment']} serves again: `pulumi up` would switch forward once more")
+    return 0
+
+
+def _unlock(store: Store, arguments: argparse.Namespace) -> int:
+    code, text = operate.unlock(store)
+    print(text)
     return code
 
 
@@ -100,6 +124,10 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--json", action="store_true")
     shown.set_defaults(run=_status)
     commands.add_parser("log", help="what the cutovers of this host did").set_defaults(run=_log)
+    back = commands.add_parser("back", help="serve what served before, through the same checks")
+    back.set_defaults(run=_back)
+    unlock = commands.add_parser("unlock", help="finish a cutover that broke off; 3: it is alive")
+    unlock.set_defaults(run=_unlock)
 
     # The steps of the Pulumi program. Old states hold these texts: they stay valid.
     put = commands.add_parser("put")
@@ -126,6 +154,7 @@ def _parser() -> argparse.ArgumentParser:
     transaction = commands.add_parser("transaction")
     transaction.add_argument("id")
     transaction.set_defaults(run=_transaction)
+    commands.add_parser("recover").set_defaults(run=_recover)
     return parser
 
 

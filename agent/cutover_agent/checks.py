@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Optional
 
 from . import install, systemd
 from .gate import why_not_free
@@ -33,13 +34,15 @@ def running_units(store: Store) -> frozenset[str]:
     return frozenset(unit for unit in store.units() if not systemd.state(unit).down)
 
 
-def check(store: Store, order: Order) -> ReleasePlan:
+def check(store: Store, order: Order, text: Optional[str] = None) -> ReleasePlan:
     """Refuses an order that would fail, or returns what its release will end.
 
-    Raises Refused with every reason that was found, and OrderError where a put is missing.
+    `text` is the unit's where that is not the one that was put last. Raises Refused with every
+    reason that was found, and OrderError where a put is missing.
     """
-    text = _candidate(store, order)
-    store.put_digest("env", order.deployment)
+    if text is None:
+        text = _candidate(store, order)
+        store.put_digest("env", order.deployment)
     seen = survey()
     plan = plan_release(seen, store.units(), running_units(store), order.policy)
     reasons = [

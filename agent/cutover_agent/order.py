@@ -51,6 +51,19 @@ class Probe:
     max_tokens: int = 64
     api_key_env: str = ""
     """Name of the variable in the deployment's environment file that holds the API key."""
+    requests: int = 1
+    """How many requests in a row have to be answered, each within the smoke deadline."""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Commands of the host's owner, each a program and its arguments; empty: none."""
+
+    before_stop: tuple[str, ...] = ()
+    after_commit: tuple[str, ...] = ()
+    after_rollback: tuple[str, ...] = ()
+    seconds: int = 60
+    """How long each of them may take."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,9 @@ class Order:
     probe: Probe
     policy: str = "engines"
     deadlines: Deadlines = field(default_factory=Deadlines)
+    hooks: Hooks = field(default_factory=Hooks)
+    accept_no_rollback: bool = False
+    """Whether a server may be ended that there is no way back to."""
     version: int = WIRE_VERSION
 
     def __post_init__(self) -> None:
@@ -82,6 +98,8 @@ class Order:
             raise OrderError(f"order: deployment {self.deployment!r} is not a legal name")
         if not UNIT.fullmatch(self.unit):
             raise OrderError(f"order: unit {self.unit!r} is not a legal service name")
+        if self.probe.requests < 1:
+            raise OrderError("order.probe.requests: at least one request has to be answered")
         if self.policy not in POLICIES:
             raise OrderError(f"order: policy {self.policy!r} is none of {', '.join(POLICIES)}")
 
@@ -132,7 +150,7 @@ class Declared:
 
 def text_digest(text: str) -> str:
     """SHA-256 of a text in UTF-8, hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def read(kind: type[T], value: Any, where: str) -> T:

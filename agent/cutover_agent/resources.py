@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import install, systemd
+from . import install, lock, systemd
+from .attempt import latest
 from .checks import Refused
 from .converge import converge, look
 from .follow import Failed, say
@@ -14,8 +15,9 @@ from .store import Record, Store
 
 def put(store: Store, record: Record, text: str) -> dict[str, Any]:
     """Stores a text for its owner; nothing that runs is touched."""
-    kept = Record(record.owner, record.kind, record.deployment, record.unit, store.keep(text))
-    store.own(kept)
+    with lock.held("converge"):
+        kept = Record(record.owner, record.kind, record.deployment, record.unit, store.keep(text))
+        store.own(kept)
     return {"receipt": store.receipt(kept.digest)}
 
 
@@ -24,9 +26,10 @@ def service(store: Store, owner: str, declared: Declared) -> dict[str, Any]:
 
     Raises Failed when the model that the host shall serve does not answer in the end.
     """
-    store.own(Record(owner, "service", declared.deployment, declared.unit))
-    if not declared.enabled:
-        _stand_by(store, declared)
+    with lock.held("converge"):
+        store.own(Record(owner, "service", declared.deployment, declared.unit))
+        if not declared.enabled:
+            _stand_by(store, declared)
     order = _order_for(store, declared.serves)
     if not _answers(store, order):
         converge(store, order, "serving")
@@ -73,14 +76,17 @@ def drop(store: Store, owner: str) -> None:
 
     A unit that serves stays until another model serves or the agent itself leaves the host.
     """
-    record = store.records().get(owner)
-    if record is None:
-        return
-    store.disown(owner)
-    if record.kind == "service":
+    with lock.held("converge"):
+        if owner not in store.records():
+            return
+        store.disown(owner)
+        journal = latest(store)
+        attempt = journal.load() if journal else None
+        if attempt and not attempt.outcome:
+            return  # its end does the rest, and its way back needs what is there
         for line in install.retire_orphans(store):
             say(line)
-    store.forget_texts()
+        store.forget_texts()
 
 
 def leave(store: Store, owner: str) -> bool:
