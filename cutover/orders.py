@@ -25,7 +25,7 @@ def order_for(host_name: str, host: Host, deployment: Deployment, unit_text: str
         probe=probe_for(deployment),
         policy=host.policy,
         deadlines=Deadlines(
-            stop=deployment.timeouts.stop,
+            stop=deployment.stop_seconds,
             load=deployment.timeouts.load,
             smoke=deployment.timeouts.smoke,
         ),

@@ -10,7 +10,9 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from cutover.additions import addition_lines
 from cutover.command import command_lines
+from cutover.contradictions import READY_TIMEOUT
 from cutover.deployment import Deployment
 from cutover.quoting import assignment, environment_file_line, exec_argument, path_word, raw_line
 
@@ -28,7 +30,14 @@ START_LIMIT_MARGIN = 60
 
 def render_unit(deployment: Deployment) -> str:
     """The text of the deployment's unit file."""
-    checkpoints = [deployment.checkpoint, deployment.draft_checkpoint]
+    paths = [
+        deployment.checkpoint,
+        deployment.draft_checkpoint,
+        deployment.tokenizer,
+        deployment.hf_config,
+        deployment.mount,
+    ]
+    mounts = dict.fromkeys(path for path in paths if path)
     directory = deployment.working_directory
     return (
         _templates()
@@ -36,7 +45,7 @@ def render_unit(deployment: Deployment) -> str:
         .render(
             name=deployment.name,
             description=f"Description={raw_line(deployment.description)}",
-            mounts=[f"RequiresMountsFor={path_word(path)}" for path in checkpoints if path],
+            mounts=[f"RequiresMountsFor={path_word(path)}" for path in mounts],
             start_limit_interval=start_limit_interval(deployment),
             start_limit_burst=START_LIMIT_BURST,
             user=deployment.user,
@@ -47,7 +56,11 @@ def render_unit(deployment: Deployment) -> str:
             ],
             command=_continued(command_lines(deployment)),
             restart=deployment.restart,
-            timeouts=deployment.timeouts,
+            load_seconds=deployment.timeouts.load,
+            stop_seconds=deployment.stop_seconds,
+            limits=deployment.limits,
+            unit_additions=addition_lines(deployment.additions.get("Unit", {})),
+            service_additions=addition_lines(deployment.additions.get("Service", {})),
         )
     )
 
@@ -60,21 +73,25 @@ def render_environment(deployment: Deployment, secrets: Mapping[str, str]) -> st
 
 def unit_environment(deployment: Deployment) -> dict[str, str]:
     """Variables of the unit: what every GPU server needs, then the deployment's own, which win."""
+    program = deployment.python or deployment.command[0]
     policy = {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        "PATH": f"{PurePosixPath(deployment.python).parent}:{SYSTEM_PATH}",
+        "PATH": f"{PurePosixPath(program).parent}:{SYSTEM_PATH}",
         "PYTHONUNBUFFERED": "1",
         "SPT_NOENV": "1",
     }
     if deployment.gpus != EVERY_GPU:
         policy["CUDA_VISIBLE_DEVICES"] = ",".join(str(index) for index in deployment.gpus)
+    if deployment.engine == "vllm":
+        # Its API server gives up on the engine by itself, by default before a large load is over.
+        policy[READY_TIMEOUT] = str(deployment.timeouts.load)
     return {**policy, **deployment.env}
 
 
 def start_limit_interval(deployment: Deployment) -> int:
     """Seconds in which START_LIMIT_BURST starts are the most: a slow crash loop has to fit in."""
     limits = deployment.timeouts
-    cycle = limits.load + limits.stop + deployment.restart.seconds
+    cycle = limits.load + deployment.stop_seconds + deployment.restart.seconds
     return START_LIMIT_BURST * cycle + START_LIMIT_MARGIN
 
 

@@ -119,7 +119,7 @@ def test_a_model_that_died_by_itself_is_found_by_any_up_that_has_something_to_do
 
 def flag_change(stack: Stack) -> tuple[str, str]:
     """Changes the active deployment; gives its unit file and what a roll-back must restore."""
-    stack.edit(SGLANG, "speculative-num-steps: 3", "speculative-num-steps: 2")
+    stack.edit(SGLANG, "  steps: 3", "  steps: 2")
     return SGLANG_FILE, "--speculative-num-steps 3"
 
 

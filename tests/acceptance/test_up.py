@@ -80,7 +80,7 @@ def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
 def test_a_flag_change_of_the_active_deployment_shows_its_line_once_and_restarts_it(
     serving: Stack, box: Host
 ) -> None:
-    serving.edit(SGLANG, "speculative-num-steps: 3", "speculative-num-steps: 2")
+    serving.edit(SGLANG, "  steps: 3", "  steps: 2")
     shown = serving.preview("--diff").text
     changed = [line.split(None, 1) for line in shown.splitlines() if re.match(r"\s+[-+] ", line)]
     assert changed == [
@@ -157,7 +157,7 @@ def test_secrets_hide_themselves_and_no_line_around_them(stack: Stack, box: Host
     stack.configure(secrets={"HF_TOKEN": "first-poison"})
     stack.up()
     stack.configure(secrets={"HF_TOKEN": "second-poison"})
-    stack.edit(SGLANG, "speculative-num-steps: 3", "speculative-num-steps: 2")
+    stack.edit(SGLANG, "  steps: 3", "  steps: 2")
     shown = stack.preview("--diff").text
     assert "--speculative-num-steps 2" in shown
     assert "[secret]" in shown and "poison" not in shown

@@ -153,7 +153,7 @@ def test_a_file_with_windows_line_ends_is_the_same_deployment(folder: Path) -> N
 def test_an_argument_reaches_the_command_line_as_it_was_written(
     folder: Path, written: str, argument: str
 ) -> None:
-    from cutover.command import option
+    from cutover.option import option
 
     text = yaml.safe_dump(fields()) + f"args:\n  x: {written}\n"
     (folder / "a.yaml").write_text(text)
