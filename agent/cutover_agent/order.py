@@ -49,8 +49,48 @@ class Probe:
     expect: str = ""
     """Text that the answer must hold, compared without case; empty accepts any answer."""
     max_tokens: int = 64
+    count: int = 1
+    """How many requests the smoke test makes, ``concurrency`` of them at once."""
+    concurrency: int = 1
+    min_tokens_per_second: float = 0.0
+    """Speed of all of them together below which there is a warning."""
     api_key_env: str = ""
     """Name of the variable in the deployment's environment file that holds the API key."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What one JSON file of a checkpoint loses in the view that is served."""
+
+    file: str
+    remove: tuple[str, ...]
+    """Keys; a dot leads inside, a name without one is removed wherever it stands."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A file of the host that has to be as patched."""
+
+    path: str
+    sha256: str
+    sets: tuple[str, ...] = ()
+    """Environment variables that it sets inside the processes."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """What has to be on the host besides the checkpoint; empty where there is no such thing."""
+
+    draft: str = ""
+    tokenizer: str = ""
+    hf_config: str = ""
+    mount: str = ""
+    user: str = "root"
+    """Who has to be able to read them."""
+    view: str = ""
+    """Where the edited view of the checkpoint is made."""
+    edits: tuple[Edit, ...] = ()
+    requires: tuple[Requirement, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +110,11 @@ class Order:
     probe: Probe
     policy: str = "engines"
     deadlines: Deadlines = field(default_factory=Deadlines)
+    files: Files = field(default_factory=Files)
+    environment: dict[str, str] = field(default_factory=dict)
+    """What every process that holds a GPU has to have in its environment; never a secret."""
+    strict_env: bool = False
+    """Whether a deviation from that fails the cutover."""
     version: int = WIRE_VERSION
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import install, systemd
+from . import install, systemd, views
 from .checks import Refused
 from .converge import converge, look
 from .follow import Failed, say
@@ -100,4 +100,5 @@ def leave(store: Store, owner: str) -> bool:
             systemd.stop(unit, seconds)
     for line in install.retire_orphans(store):
         say(line)
+    views.retire(())
     return True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Optional
 
-from . import install, systemd
+from . import install, systemd, views
 from .attempt import Attempt, Journal
 from .checks import Refused, check
 from .clock import now, wall
@@ -81,6 +81,8 @@ class Transaction:
             serving = Serving(self.order, self.env_digest, self.attempt.id, wall(), evidence)
             self.store.set_serving(serving)
             install.retire_orphans(self.store)
+            was = self.previous.order.files.view if self.previous else ""
+            views.retire({self.order.files.view, was})
             self.store.forget_texts()
             self.attempt.outcome = "serving"
 

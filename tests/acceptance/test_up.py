@@ -80,18 +80,18 @@ def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
 def test_a_flag_change_of_the_active_deployment_shows_its_line_once_and_restarts_it(
     serving: Stack, box: Host
 ) -> None:
-    serving.edit(SGLANG, "  steps: 3", "  steps: 2")
+    serving.edit(SGLANG, "tool_call: kimi_k2", "tool_call: kimi_k3")
     shown = serving.preview("--diff").text
     changed = [line.split(None, 1) for line in shown.splitlines() if re.match(r"\s+[-+] ", line)]
     assert changed == [
-        ["-", "--speculative-num-steps 3 \\"],
-        ["+", "--speculative-num-steps 2 \\"],
+        ["-", "--tool-call-parser kimi_k2 \\"],
+        ["+", "--tool-call-parser kimi_k3 \\"],
     ]
     before = unit(box, UNITS[SGLANG], "MainPID")
     serving.up()
     assert serves(box) == MODELS[SGLANG]
     assert unit(box, UNITS[SGLANG], "MainPID") != before
-    assert "--speculative-num-steps 2" in unit(box, UNITS[SGLANG], "ExecStart")
+    assert "--tool-call-parser kimi_k3" in unit(box, UNITS[SGLANG], "ExecStart")
     assert serving.up().counts == {"unchanged": 16}
 
 

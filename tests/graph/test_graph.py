@@ -11,7 +11,7 @@ import pytest
 from tests.graph.recorder import Registered, plain_texts, record
 
 ROOT = Path(__file__).resolve().parents[2]
-DEPLOYMENTS = ("kimi-k25-int4-sglang", "minimax-m25")
+DEPLOYMENTS = ("kimi-k25-int4-sglang", "minimax-m25", "glm5", "kimi-k25", "kimi-k25-int4")
 PHASES = ("stage", "teardown", "gate", "install", "serve")
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\npoison-key\n-----END OPENSSH PRIVATE KEY-----\n"
 
@@ -72,12 +72,12 @@ def test_commands_of_one_host_run_one_after_the_other(monkeypatch: pytest.Monkey
 
 
 def test_the_edges_are_the_same_whoever_is_active(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = (edges(graph(monkeypatch, active=name)) for name in DEPLOYMENTS)
+    first, second = (edges(graph(monkeypatch, active=name)) for name in DEPLOYMENTS[:2])
     assert first == second
 
 
 def test_a_switch_changes_texts_and_no_resource(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = (graph(monkeypatch, active=name) for name in DEPLOYMENTS)
+    first, second = (graph(monkeypatch, active=name) for name in DEPLOYMENTS[:2])
     assert first.keys() == second.keys()
     changed = {name for name in first if first[name].inputs != second[name].inputs}
     services = {f"box-{name}-service" for name in DEPLOYMENTS}
