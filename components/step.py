@@ -70,8 +70,8 @@ class Step:
 
     @property
     def result(self) -> pulumi.Output[dict[str, Any]]:
-        """What the agent reported; never holds a secret, even where the step was given one."""
-        return pulumi.Output.unsecret(self.command.stdout).apply(json.loads)
+        """What the agent reported; it never prints a secret, even where it was given one."""
+        return self.command.stdout.apply(json.loads)
 
     @property
     def receipt(self) -> pulumi.Output[str]:

@@ -13,7 +13,8 @@ import pytest
 from tests.acceptance.stack import SGLANG, UNITS, VLLM, Stack
 
 BOX = {"address": "127.0.0.1", "gpus": 8}
-SECONDS = 2.0
+FACTOR = 1.6
+"""Bad config may cost this much of an empty program: 1.1 s of those are Pulumi's own."""
 
 Case = tuple[Callable[[Stack], None], str]
 
@@ -65,8 +66,22 @@ CASES: dict[str, Case] = {
 }
 
 
+@pytest.fixture(scope="module")
+def empty_program_seconds(tmp_path_factory: pytest.TempPathFactory) -> float:
+    """Processor time of a preview of a program that does nothing."""
+    stack = Stack(tmp_path_factory.mktemp("empty"))
+    stack.configure(active=SGLANG, hosts={"box": BOX})
+    (stack.folder / "__main__.py").unlink()
+    (stack.folder / "__main__.py").write_text("import pulumi\n")
+    before = _cpu_seconds()
+    stack.preview()
+    return _cpu_seconds() - before
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_bad_config_is_one_sentence_before_any_connection(case: Case, tmp_path: Path) -> None:
+def test_bad_config_is_one_sentence_before_any_connection(
+    case: Case, tmp_path: Path, empty_program_seconds: float
+) -> None:
     break_it, sentence = case
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
@@ -76,7 +91,7 @@ def test_bad_config_is_one_sentence_before_any_connection(case: Case, tmp_path: 
         before = _cpu_seconds()
         run = stack.preview(fails=True)
         # Processor time: how long it takes a person who has the machine for themselves.
-        assert _cpu_seconds() - before < SECONDS
+        assert _cpu_seconds() - before < FACTOR * empty_program_seconds
         with pytest.raises(BlockingIOError):
             server.accept()
     diagnostics = run.text.partition("Diagnostics:")[2]

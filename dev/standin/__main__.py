@@ -1,0 +1,34 @@
+"""Starts the plugin: prints its port, serves until Pulumi ends it or is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import grpc
+
+from .engine import Engine
+from .provider import Provider
+from .wire import provider_pb2_grpc
+
+_UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+
+
+async def main() -> None:
+    """Serves one engine, whose address is the last argument."""
+    addresses = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    engine = Engine(addresses[-1]) if addresses else None
+    provider = Provider(engine)
+    server = grpc.aio.server(options=_UNLIMITED)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(provider, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    print(port, flush=True)
+    if engine is None:
+        await server.wait_for_termination()
+        return
+    await engine.gone()
+    await provider.finish()
+
+
+asyncio.run(main())

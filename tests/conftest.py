@@ -1,0 +1,12 @@
+"""Says at the start which plugin the contract tests can run over."""
+
+from __future__ import annotations
+
+import os
+
+
+def pytest_report_header() -> str:
+    real = os.environ.get("CUTOVER_REAL_PLUGIN")
+    if real:
+        return f"pulumi-command contract: the stand-in and {real}"
+    return "pulumi-command contract: only the stand-in; CUTOVER_REAL_PLUGIN=/path adds the real one"
