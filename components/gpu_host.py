@@ -104,5 +104,7 @@ def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str
         "load_seconds": served.get("load_seconds"),
         "tokens_per_second": served.get("tokens_per_second"),
         "down_seconds": served.get("down_seconds"),
+        "environment": served.get("environment"),
+        "warnings": served.get("environment_faults"),
     }
     return {key: value for key, value in found.items() if value is not None}

@@ -81,7 +81,7 @@ def probe_for(deployment: Deployment) -> Probe:
         prompt=deployment.smoke.prompt,
         expect=deployment.smoke.expect,
         max_tokens=deployment.smoke.max_tokens,
-        count=deployment.smoke.count,
+        requests=deployment.smoke.count,
         concurrency=deployment.smoke.concurrency,
         min_tokens_per_second=float(deployment.smoke.min_tokens_per_second),
         api_key_env=key if key in deployment.secrets else "",

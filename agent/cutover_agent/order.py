@@ -49,13 +49,14 @@ class Probe:
     expect: str = ""
     """Text that the answer must hold, compared without case; empty accepts any answer."""
     max_tokens: int = 64
-    count: int = 1
-    """How many requests the smoke test makes, ``concurrency`` of them at once."""
-    concurrency: int = 1
-    min_tokens_per_second: float = 0.0
-    """Speed of all of them together below which there is a warning."""
     api_key_env: str = ""
     """Name of the variable in the deployment's environment file that holds the API key."""
+    requests: int = 1
+    """How many requests in a row have to be answered, each within the smoke deadline."""
+    concurrency: int = 1
+    """How many of them are under way at once."""
+    min_tokens_per_second: float = 0.0
+    """Speed of all of them together below which there is a warning."""
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ class Transaction:
             evidence["load_seconds"] = round(self.phases.ready(self.order, self.env_digest), 1)
             if self.stopped_at:
                 evidence["down_seconds"] = round(now() - self.stopped_at, 1)
+            evidence.update(self.phases.arrived(self.order))
         with self._phase("smoke"):
             evidence.update(self.phases.smoke(self.order, self.env_digest))
         with self._phase("commit"):

@@ -174,3 +174,38 @@ def test_a_typo_in_an_option_of_a_stated_release_is_refused_before_any_connectio
         assert serves(box) == MINIMAX.served_names[0]
     finally:
         path.write_text(text)
+
+
+UNSET = "\nadditions:\n  Service: {UnsetEnvironment: NCCL_P2P_LEVEL}\n"
+
+
+def test_the_environment_of_every_worker_is_compared_with_the_declared_one(
+    five: Stack, box: Host
+) -> None:
+    five.configure(active="kimi-k25-int4")
+    five.up()
+    shown = five.outputs()["box"]
+    assert "NCCL_PROTO=LL in 8 of 8 processes" in shown["environment"]
+    assert "warnings" not in shown
+    path = five.folder / "deployments" / "kimi-k25-int4.yaml"
+    path.write_text(path.read_text() + UNSET)
+    warned = five.up().text
+    assert "warning: NCCL_P2P_LEVEL=SYS is missing in pid " in warned
+    assert "NCCL_P2P_LEVEL=SYS in 0 of 8 processes" in five.outputs()["box"]["environment"]
+    # The unit has to change as well, or nothing is started that could be looked at.
+    path.write_text(path.read_text() + "strict_env: true\ncontext: 4096\n")
+    failed = five.up(fails=True)
+    assert "(strict_env)" in failed.text
+    assert "kimi-k25-int4 serves again, verified" in failed.text
+
+
+def test_a_file_that_sets_a_variable_is_named_where_processes_were_started_without_it(
+    five: Stack, box: Host
+) -> None:
+    unset = UNSET.replace("NCCL_P2P_LEVEL", "NCCL_PROTO")
+    path = five.folder / "deployments" / f"{SGLANG}.yaml"
+    path.write_text(path.read_text() + unset + "strict_env: true\n")
+    five.configure(active=SGLANG)
+    five.up()
+    told = "NCCL_PROTO=LL in 0 of 8 processes, set by sitecustomize.py in 8, hash ok"
+    assert told in five.outputs()["box"]["environment"]
