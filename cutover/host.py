@@ -10,7 +10,17 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, model_validator
 
 from cutover.errors import ConfigError
-from cutover.fields import ModelError, SecretText, Strict, UserName, matching, not_allowed, setting
+from cutover.fields import (
+    AN_ABSOLUTE_PATH,
+    AbsolutePath,
+    ModelError,
+    SecretText,
+    Strict,
+    UserName,
+    matching,
+    not_allowed,
+    setting,
+)
 
 KEY_TYPE = r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)|sk-[a-z0-9-]+@openssh\.com)"
 
@@ -68,6 +78,11 @@ class Host(Strict):
         "Whose processes a cutover may end: its own units', or every model server's.",
         "managed or engines",
         "engines",
+    )
+    runbook: AbsolutePath = setting(
+        "Where the host's runbook is written; one that was written by hand stays as it is.",
+        AN_ABSOLUTE_PATH,
+        "/root/production.md",
     )
 
     @property

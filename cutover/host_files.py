@@ -35,8 +35,9 @@ class Edit(Strict):
     """What one JSON file of the checkpoint has to lose; a key that is not there is fine."""
 
     remove: list[OneKey] = setting(
-        "Keys to take out, the inner ones with a dot: `quantization.kv_cache_quant_algo`.",
-        "at least one key, inner ones with a dot",
+        "Keys to take out: `quantization.kv_cache_quant_algo` there, `kv_cache_quant_algo` "
+        "wherever it stands.",
+        "at least one key, inner ones with dots",
         min_length=1,
     )
 

@@ -35,6 +35,7 @@ def order_for(host_name: str, host: Host, deployment: Deployment, unit_text: str
         policy=host.policy,
         files=files_for(deployment),
         environment=dict(deployment.env),
+        uses_gpus=deployment.ready.uses_gpus,
         strict_env=deployment.strict_env,
         deadlines=Deadlines(
             stop=deployment.stop_seconds,

@@ -114,6 +114,8 @@ class Order:
     files: Files = field(default_factory=Files)
     environment: dict[str, str] = field(default_factory=dict)
     """What every process that holds a GPU has to have in its environment; never a secret."""
+    uses_gpus: bool = True
+    """Whether each of its GPUs has to hold memory once it is ready."""
     strict_env: bool = False
     """Whether a deviation from that fails the cutover."""
     version: int = WIRE_VERSION

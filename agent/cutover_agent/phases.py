@@ -96,7 +96,14 @@ class Phases:
         return seconds
 
     def arrived(self, order: Order) -> dict[str, Any]:
-        """Compares the environment of every process with the declared one, for the evidence."""
+        """Looks at what runs: does it use its GPUs, and with the declared environment?"""
+        idle = [gpu.index for gpu in read_gpus().gpus if not gpu.used_mib]
+        unused = sorted(set(idle) & set(order.gpus)) if order.uses_gpus else []
+        if unused:
+            raise NotServing(
+                f"{order.unit} answers, but GPU {', '.join(map(str, unused))} holds no memory of "
+                "it: it may have fallen back to the CPU"
+            )
         seen = arrived.look(order)
         for line in (*seen.lines, *(f"warning: {fault}" for fault in seen.faults)):
             self.tell(line)

@@ -209,3 +209,23 @@ def test_a_file_that_sets_a_variable_is_named_where_processes_were_started_witho
     five.up()
     told = "NCCL_PROTO=LL in 0 of 8 processes, set by sitecustomize.py in 8, hash ok"
     assert told in five.outputs()["box"]["environment"]
+
+
+def test_the_runbook_is_on_the_host_and_a_change_in_it_restarts_nothing(
+    stack: Stack, box: Host
+) -> None:
+    box.write("/root/production.md", "by hand\n")
+    stack.up()
+    beside = "/root/production.cutover.md"
+    assert box.read("/root/production.md") == "by hand\n"
+    text = box.read(beside)
+    assert f"{SGLANG} serves at http://127.0.0.1:8000 since " in text
+    assert "- NCCL_PROTO=LL in 8 of 8 processes" in text
+    before = unit(box, CATALOGUE[SGLANG].unit, "MainPID")
+    stack.edit(SGLANG, "runbook:\n", "runbook:\n  notes: Ask the night shift first.\n")
+    assert stack.up().counts == {"updated": 1, "unchanged": 16}
+    assert "Ask the night shift first." in box.read(beside)
+    assert unit(box, CATALOGUE[SGLANG].unit, "MainPID") == before
+    stack.destroy()
+    assert box.exec(["ls", beside], check=False).returncode != 0
+    assert box.read("/root/production.md") == "by hand\n"

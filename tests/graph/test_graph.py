@@ -39,7 +39,7 @@ def test_everything_of_a_host_is_there_and_belongs_where_a_reader_looks_for_it(
 ) -> None:
     found = graph(monkeypatch)
     parents = {name: resource.parent for name, resource in found.items()}
-    host = ("agent", *PHASES)
+    host = ("agent", *PHASES, "runbook")
     expected = {f"box-{name}": "box" for name in (*host, *DEPLOYMENTS)}
     for deployment in DEPLOYMENTS:
         for child in ("env", "unit", "service"):
