@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env
 
+from cutover.advice import advice
 from cutover.catalogue import load_catalogue
 from cutover.deployment import Deployment
 from cutover.errors import ConfigError
@@ -39,6 +40,9 @@ def fleet() -> None:
     except ConfigError as error:
         pulumi.log.error(str(error))
         sys.exit(ALREADY_TOLD)
+    for deployment in catalogue.values():
+        for sentence in advice(deployment):
+            pulumi.log.warn(sentence)
     build(settings, catalogue, active, keys)
 
 

@@ -12,10 +12,11 @@ from pulumi_command import remote
 from components.agent import agent_step
 from components.model_deployment import ModelDeployment, ModelDeploymentArgs
 from components.release import cutover
-from components.step import Channel, Step
+from components.step import Channel, Step, owner
 from cutover.deployment import Deployment
 from cutover.host import Keys
 from cutover.orders import declared_for, order_for, public_url
+from cutover.runbook import render_runbook
 from cutover.settings import Host
 from cutover.units import render_environment, render_unit
 
@@ -71,6 +72,16 @@ class GpuHost(pulumi.ComponentResource):
             last = deployments[key].declare_service(
                 declared.to_json(), steps.serve.receipt, last, steps.serve
             )
+        signed = ("--owner", owner(TYPE, channel, "runbook"))
+        Step(
+            "runbook",
+            channel,
+            create=channel.agent("runbook", *signed, "--path", args.host.runbook),
+            delete=channel.agent("drop", *signed),
+            stdin=render_runbook(name, args.catalogue),
+            after=[last],
+            parent=self,
+        )
         self.serve = steps.serve
         self.result = pulumi.Output.all(steps.serve.result, steps.gate.result).apply(
             lambda both: summary(both[0], both[1], public_url(args.host, args.active.listen))
@@ -124,5 +135,7 @@ def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str
         "load_seconds": served.get("load_seconds"),
         "tokens_per_second": served.get("tokens_per_second"),
         "down_seconds": served.get("down_seconds"),
+        "environment": served.get("environment"),
+        "warnings": served.get("environment_faults"),
     }
     return {key: value for key, value in found.items() if value is not None}

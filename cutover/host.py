@@ -12,6 +12,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from cutover.errors import ConfigError
 from cutover.fields import (
+    AN_ABSOLUTE_PATH,
+    AbsolutePath,
     ModelError,
     SecretText,
     Strict,
@@ -135,6 +137,11 @@ class Host(Strict):
         "Whose processes a cutover may end: its own units', or every model server's.",
         "managed or engines",
         "engines",
+    )
+    runbook: AbsolutePath = setting(
+        "Where the host's runbook is written; one that was written by hand stays as it is.",
+        AN_ABSOLUTE_PATH,
+        "/root/production.md",
     )
 
     @property

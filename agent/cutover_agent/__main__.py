@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 # Everything is imported here, at the start: the archive may be replaced while this runs.
-from . import deploy, launch, lock, operate, recovery, resources, status
+from . import deploy, launch, lock, operate, recovery, resources, runbook, status
 from .attempt import UNTIL, Journal
 from .checks import Refused
 from .converge import converge
@@ -56,7 +56,12 @@ def _service(store: Store, arguments: argparse.Namespace) -> int:
 
 def _drop(store: Store, arguments: argparse.Namespace) -> int:
     resources.drop(store, arguments.owner)
+    runbook.drop(store, arguments.owner)
     return 0
+
+
+def _runbook(store: Store, arguments: argparse.Namespace) -> int:
+    return _print(runbook.put(store, arguments.owner, arguments.path, sys.stdin.read()))
 
 
 def _settle(store: Store, arguments: argparse.Namespace) -> int:
@@ -79,6 +84,7 @@ def _transaction(store: Store, arguments: argparse.Namespace) -> int:
     launch.heed_the_end()
     with lock.held("cutover"):
         Transaction(store, journal, attempt).run()
+        runbook.write(store)
     return 0
 
 
@@ -136,6 +142,10 @@ def _parser() -> argparse.ArgumentParser:
     put.add_argument("--deployment", required=True)
     put.add_argument("--unit", required=True)
     put.set_defaults(run=_put)
+    book = commands.add_parser("runbook")
+    book.add_argument("--owner", required=True)
+    book.add_argument("--path", required=True)
+    book.set_defaults(run=_runbook)
     step = commands.add_parser("converge")
     step.add_argument("--until", required=True, choices=tuple(UNTIL))
     step.add_argument("--receipt", default="", help="only makes the step run again when it changes")

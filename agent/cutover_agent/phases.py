@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Callable, Optional
 
-from . import environment, hooks, install, probe, shared_memory, systemd
+from . import arrived, environment, hooks, install, probe, shared_memory, systemd
 from .checks import running_units, survey
 from .clock import Deadline, wait_for, wall
 from .ending import end_trees
@@ -13,7 +13,7 @@ from .gate import Passage, wait_open, why_not_free
 from .gpus import Reading, read_gpus
 from .order import Order
 from .release_plan import ReleasePlan, Tree, plan_release
-from .serving import await_ready, key_of
+from .serving import NotServing, await_ready, key_of
 from .store import Store
 
 SETTLE_SECONDS = 60
@@ -115,6 +115,15 @@ class Phases:
         )
         self.tell(f"{order.deployment} is ready after {seconds:.1f} s")
         return seconds
+
+    def arrived(self, order: Order) -> dict[str, Any]:
+        """Compares the environment of every process that holds a GPU with the declared one."""
+        seen = arrived.look(order)
+        for line in (*seen.lines, *(f"warning: {fault}" for fault in seen.faults)):
+            self.tell(line)
+        if seen.faults and order.strict_env:
+            raise NotServing(f"{seen.lines[0]}: {seen.faults[0]} (strict_env)")
+        return seen.evidence()
 
     def smoke(self, order: Order, env_digest: str) -> dict[str, Any]:
         """Asks the model a question; returns its answer and speed."""

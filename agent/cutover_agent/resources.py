@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import install, lock, systemd
+from . import install, lock, systemd, views
 from .attempt import latest
 from .checks import Refused
 from .converge import converge, look
@@ -106,4 +106,5 @@ def leave(store: Store, owner: str) -> bool:
             systemd.stop(unit, seconds)
     for line in install.retire_orphans(store):
         say(line)
+    views.retire(())
     return True

@@ -104,7 +104,7 @@ def _check_place(order: Order) -> None:
     other = listener.stranger(port, order.unit)
     if other:
         raise NotServing(f"{order.unit} does not listen on port {port}: {other} does")
-    reason = why_unused(read_gpus(), order.gpus)
+    reason = why_unused(read_gpus(), order.gpus) if order.uses_gpus else ""
     if reason:
         raise NotServing(f"{order.unit} answers, but not from its GPUs: {reason}")
 

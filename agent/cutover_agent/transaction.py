@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from . import install, systemd, trial
+from . import install, systemd, trial, views
 from .attempt import Attempt, Journal
 from .checks import check
 from .clock import now, wall
@@ -101,6 +101,7 @@ class Transaction:
             evidence["load_seconds"] = round(seconds, 1)
             if self.stopped_at:
                 evidence["down_seconds"] = round(now() - self.stopped_at, 1)
+            evidence.update(self.phases.arrived(self.order))
         with self.progress.phase("smoke"):
             evidence.update(self.phases.smoke(self.order, self.env_digest))
         with self.progress.phase("commit"):
@@ -115,6 +116,8 @@ class Transaction:
         self.phases.enable_only(self.order.unit)
         trial.end(self.order.unit)
         install.retire_orphans(self.store)
+        was = self.journal.previous()
+        views.retire({self.order.files.view, was.order.files.view if was else ""})
         self.store.forget_texts()
         self.phases.after_commit(self.order)
 

@@ -11,7 +11,7 @@ import pytest
 from tests.graph.recorder import Registered, plain_texts, record
 
 ROOT = Path(__file__).resolve().parents[2]
-DEPLOYMENTS = ("kimi-k25-int4-sglang", "minimax-m25")
+DEPLOYMENTS = ("kimi-k25-int4-sglang", "minimax-m25", "glm5", "kimi-k25", "kimi-k25-int4")
 PHASES = ("stage", "teardown", "gate", "install", "serve")
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\npoison-key\n-----END OPENSSH PRIVATE KEY-----\n"
 
@@ -39,7 +39,7 @@ def test_everything_of_a_host_is_there_and_belongs_where_a_reader_looks_for_it(
 ) -> None:
     found = graph(monkeypatch)
     parents = {name: resource.parent for name, resource in found.items()}
-    host = ("agent", *PHASES)
+    host = ("agent", *PHASES, "runbook")
     expected = {f"box-{name}": "box" for name in (*host, *DEPLOYMENTS)}
     for deployment in DEPLOYMENTS:
         for child in ("env", "unit", "service"):
@@ -72,12 +72,12 @@ def test_commands_of_one_host_run_one_after_the_other(monkeypatch: pytest.Monkey
 
 
 def test_the_edges_are_the_same_whoever_is_active(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = (edges(graph(monkeypatch, active=name)) for name in DEPLOYMENTS)
+    first, second = (edges(graph(monkeypatch, active=name)) for name in DEPLOYMENTS[:2])
     assert first == second
 
 
 def test_a_switch_changes_texts_and_no_resource(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = (graph(monkeypatch, active=name) for name in DEPLOYMENTS)
+    first, second = (graph(monkeypatch, active=name) for name in DEPLOYMENTS[:2])
     assert first.keys() == second.keys()
     changed = {name for name in first if first[name].inputs != second[name].inputs}
     services = {f"box-{name}-service" for name in DEPLOYMENTS}
@@ -155,7 +155,7 @@ def test_a_host_may_serve_another_deployment_than_the_rest(monkeypatch: pytest.M
     stack["hosts"]["second"]["active"] = DEPLOYMENTS[1]
     found = record(stack, monkeypatch, ROOT)
     orders = {name: json.loads(found[f"{name}-stage"].inputs["stdin"]) for name in stack["hosts"]}
-    assert [order["deployment"] for order in orders.values()] == [*DEPLOYMENTS]
+    assert [order["deployment"] for order in orders.values()] == [*DEPLOYMENTS[:2]]
 
 
 def test_a_jump_host_is_on_the_way_of_every_command_with_its_own_key_and_pin(

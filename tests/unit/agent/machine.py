@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cutover_agent import (
+    arrived,
     environment,
     install,
     lock,
@@ -21,6 +22,7 @@ from cutover_agent import (
     systemd,
     transaction,
     trial,
+    views,
 )
 from cutover_agent.attempt import Attempt, Journal
 from cutover_agent.gpus import Gpu, Reading
@@ -126,6 +128,8 @@ class Machine:
         patch.setattr(transaction, "check", lambda *_, **__: ReleasePlan((), (), ()))
         patch.setattr(phases, "survey", lambda: Landscape({}, (), FREE, {}))
         patch.setattr(phases, "read_gpus", lambda: FREE)
+        patch.setattr(arrived, "look", lambda _: arrived.Comparison((), ()))
+        patch.setattr(views, "retire", lambda _: None)
         patch.setattr(shared_memory, "sweep", lambda _: shared_memory.Swept(0, 0))
         patch.setattr(probe, "ready", lambda asked, _: bool(self.running))
         patch.setattr(probe, "smoke", lambda *_: Answer("Paris", 1, 1.0))
