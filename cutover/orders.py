@@ -24,6 +24,10 @@ def order_for(host_name: str, host: Host, deployment: Deployment, unit_text: str
         checkpoint=deployment.checkpoint,
         probe=probe_for(deployment),
         policy=host.policy,
+        idle_mib=host.idle_mib,
+        bad_remap=host.bad_remap,
+        also_end=tuple(host.also_end),
+        companions=dict(host.companions),
         deadlines=Deadlines(
             stop=deployment.timeouts.stop,
             load=deployment.timeouts.load,

@@ -47,6 +47,7 @@ def render_unit(deployment: Deployment) -> str:
             ],
             command=_continued(command_lines(deployment)),
             restart=deployment.restart,
+            gpus=f" --gpus {visible_gpus(deployment)}" if deployment.gpus != EVERY_GPU else "",
             timeouts=deployment.timeouts,
         )
     )
@@ -67,8 +68,13 @@ def unit_environment(deployment: Deployment) -> dict[str, str]:
         "SPT_NOENV": "1",
     }
     if deployment.gpus != EVERY_GPU:
-        policy["CUDA_VISIBLE_DEVICES"] = ",".join(str(index) for index in deployment.gpus)
+        policy["CUDA_VISIBLE_DEVICES"] = visible_gpus(deployment)
     return {**policy, **deployment.env}
+
+
+def visible_gpus(deployment: Deployment) -> str:
+    """The deployment's GPUs as CUDA takes them."""
+    return ",".join(str(index) for index in deployment.gpus)
 
 
 def start_limit_interval(deployment: Deployment) -> int:

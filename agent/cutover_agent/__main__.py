@@ -8,7 +8,7 @@ import os
 import sys
 
 # Everything is imported here, at the start: the archive may be replaced while this runs.
-from . import deploy, lock, resources, status
+from . import deploy, leftovers, lock, resources, shown_plan, status
 from .attempt import UNTIL, Journal
 from .checks import Refused
 from .converge import converge
@@ -87,6 +87,16 @@ def _log(store: Store, arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _plan(store: Store, arguments: argparse.Namespace) -> int:
+    facts = shown_plan.facts(store)
+    print(json.dumps(facts, indent=2) if arguments.json else shown_plan.table(facts))
+    return 0
+
+
+def _sweep(store: Store, arguments: argparse.Namespace) -> int:
+    return leftovers.sweep_unit(store, arguments.unit, arguments.gpus)
+
+
 def _print(value: object) -> int:
     print(json.dumps(value, sort_keys=True), flush=True)
     return 0
@@ -100,6 +110,15 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--json", action="store_true")
     shown.set_defaults(run=_status)
     commands.add_parser("log", help="what the cutovers of this host did").set_defaults(run=_log)
+
+    plan = commands.add_parser("plan", help="what a cutover would end now; touches nothing")
+    plan.add_argument("--json", action="store_true")
+    plan.set_defaults(run=_plan)
+    # In a unit's ExecStartPre=; units that run hold this text: it stays valid.
+    sweep = commands.add_parser("sweep")
+    sweep.add_argument("unit")
+    sweep.add_argument("--gpus", default="", help="such as 0,1; left out, every GPU")
+    sweep.set_defaults(run=_sweep)
 
     # The steps of the Pulumi program. Old states hold these texts: they stay valid.
     put = commands.add_parser("put")

@@ -66,6 +66,7 @@ class Transaction:
         with self._phase("start"):
             self.started = True
             systemd.start(self.order.unit)
+            self.phases.tidy()
         self._verify_and_commit()
 
     def _verify_and_commit(self) -> None:
@@ -78,6 +79,7 @@ class Transaction:
             evidence.update(self.phases.smoke(self.order, self.env_digest))
         with self._phase("commit"):
             self.phases.enable_only(self.order.unit)
+            self.phases.keep_aside()
             serving = Serving(self.order, self.env_digest, self.attempt.id, wall(), evidence)
             self.store.set_serving(serving)
             install.retire_orphans(self.store)
@@ -109,7 +111,9 @@ class Transaction:
             systemd.call("reset-failed", self.order.unit, check=False)
             install.put_back(self.store, self.replaced)
             if self.previous is None:
-                self._finish("dead-end", f"{error}\nnothing served before, so nothing serves now")
+                back = self.phases.put_back_aside()
+                now_serves = "what others had started is back" if back else "so nothing serves now"
+                self._finish("dead-end", f"{error}\nnothing of ours served before, {now_serves}")
                 return
             self._restore(self.previous)
         except Exception as problem:
@@ -125,7 +129,9 @@ class Transaction:
             self.phases.settle(self.order.host_gpus)
         self.phases.install(order, previous.env_digest)
         self.phases.enable_only(order.unit)
+        self.phases.put_back_aside()
         systemd.start(order.unit)
+        self.phases.tidy()
         self.phases.ready(order, previous.env_digest)
         back = self.phases.smoke(order, previous.env_digest)
         self.attempt.evidence["back"] = {"deployment": order.deployment, **back}
