@@ -11,13 +11,18 @@ _TITLE = re.compile(
     r"(VLLM::|sglang::|sgl_diffusion::"
     r"|ray::(RayWorker|vllm|VLLM|EngineCore|SGLang|sglang|SchedulerActor|LLMServer|LLMRayServer))"
 )
-_RAY = re.compile(r"ray::")
+_RAY = re.compile(r"ray::IDLE\b")
 _SERVER_MODULE = re.compile(
-    r"(vllm\.entrypoints\.(?!(cli\.)?(benchmark|bench))\S*|vllm\.v1\.engine\S*"
-    r"|sglang\.(launch_server|srt\.\S+|cli\S*|multimodal_gen\S*)|sglang\.launch_server_\w+)"
+    r"(vllm\.entrypoints\.(?!cli|bench)\S*|vllm\.v1\.engine\S*"
+    r"|sglang\.(launch_server|srt\.\S+|multimodal_gen\S*)|sglang\.launch_server_\w+)"
 )
 _CLI = {"vllm": ("serve", "launch"), "sglang": ("serve",)}
 """Programs, and the commands with which they serve; others bench or chat."""
+
+_CLI_MODULES = {
+    "vllm": "vllm", "vllm.entrypoints.cli.main": "vllm", "sglang": "sglang", "sglang.cli": "sglang",
+    "sglang.cli.main": "sglang",
+}  # fmt: skip
 
 _PYTHON_TAKES_A_WORD = ("-X", "-W", "--check-hash-based-pycs")
 
@@ -62,6 +67,8 @@ def is_engine(process: Process) -> bool:
     if _TITLE.match(process.argv[0]):
         return True
     program, module, script, rest = started_as(process.argv)
+    if module in _CLI_MODULES:
+        program, module = _CLI_MODULES[module], ""
     if module:
         return bool(_SERVER_MODULE.fullmatch(module)) and not _asks_for_help(rest)
     name = script or program
@@ -73,7 +80,7 @@ def _asks_for_help(words: tuple[str, ...]) -> bool:
 
 
 def is_ray(process: Process) -> bool:
-    """Whether it is a worker of Ray, of which nobody can say what it works on."""
+    """Whether it is a worker of Ray that waits, and nobody can say what it worked on."""
     return bool(_RAY.match(process.argv[0] if process.argv else process.name))
 
 

@@ -193,7 +193,7 @@ def managed_only(case: Case) -> Optional[Decision]:
 
 
 def strange_ray(case: Case) -> Optional[Decision]:
-    """A worker of Ray that no engine has named: it may work on anything."""
+    """An idle worker of Ray: it may have worked on anything."""
     if any(is_engine(one) for one in case.family) or case.process.user in case.rules.users:
         return None
     return Decision(FOREIGN, "it is a worker of Ray of another user: stop that Ray")
