@@ -15,12 +15,7 @@ def listening_inodes(port: int, root: Path = Path("/proc/net")) -> frozenset[str
     """Inodes of the sockets that listen on a TCP port, over IPv4 and IPv6."""
     found = set()
     for name in ("tcp", "tcp6"):
-        try:
-            rows = (root / name).read_text().splitlines()[1:]
-        except FileNotFoundError:  # no IPv6
-            continue
-        for row in rows:
-            columns = row.split()
+        for columns in _rows(root / name):
             if columns[3] == _LISTEN and int(columns[1].rpartition(":")[2], 16) == port:
                 found.add(columns[9])
     return frozenset(found)
@@ -39,6 +34,33 @@ def stranger(port: int, unit: str) -> str:
         return ""
     first = holders[0]
     return f"pid {first.pid} ({first.title}), {first.unit or 'no unit'}"
+
+
+def urls_of(pids: set[int]) -> list[str]:
+    """Where processes listen on TCP, as this host can ask them."""
+    sockets = set().union(*(_sockets(pid) for pid in pids)) if pids else set()
+    found = []
+    for name in ("tcp", "tcp6"):
+        for columns in _rows(Path("/proc/net") / name):
+            if columns[3] == _LISTEN and f"socket:[{columns[9]}]" in sockets:
+                address, _, port = columns[1].rpartition(":")
+                found.append(f"http://{_host(address)}:{int(port, 16)}")
+    return found
+
+
+def _host(address: str) -> str:
+    """The address of a row; every-address becomes loopback."""
+    if len(address) > 8:
+        return "[::1]"
+    numbers = [str(byte) for byte in reversed(bytes.fromhex(address))]
+    return "127.0.0.1" if address == "00000000" else ".".join(numbers)
+
+
+def _rows(path: Path) -> list[list[str]]:
+    try:
+        return [row.split() for row in path.read_text().splitlines()[1:]]
+    except FileNotFoundError:  # no IPv6
+        return []
 
 
 def _sockets(pid: int) -> set[str]:
