@@ -13,10 +13,12 @@ import pytest
 from cutover_agent import (
     environment,
     install,
+    listener,
     lock,
     phases,
     probe,
     recovery,
+    serving,
     shared_memory,
     systemd,
     transaction,
@@ -32,6 +34,8 @@ from cutover_agent.store import Record, Serving, Store
 from cutover_agent.systemd import UnitState
 
 FREE = Reading(tuple(Gpu(i, f"GPU-{i}", 0) for i in range(8)))
+
+USED = Reading(tuple(Gpu(i, f"GPU-{i}", 72500) for i in range(8)))
 
 
 class Died(BaseException):
@@ -126,6 +130,8 @@ class Machine:
         patch.setattr(transaction, "check", lambda *_, **__: ReleasePlan((), (), ()))
         patch.setattr(phases, "survey", lambda: Landscape({}, (), FREE, {}))
         patch.setattr(phases, "read_gpus", lambda: FREE)
+        patch.setattr(serving, "read_gpus", lambda: USED)
+        patch.setattr(listener, "stranger", lambda *_: "")
         patch.setattr(shared_memory, "sweep", lambda _: shared_memory.Swept(0, 0))
         patch.setattr(probe, "ready", lambda asked, _: bool(self.running))
         patch.setattr(probe, "smoke", lambda *_: Answer("Paris", 1, 1.0))
