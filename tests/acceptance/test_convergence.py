@@ -60,7 +60,7 @@ def test_a_newer_agent_does_not_restart_the_model(serving: Stack, box: Host) -> 
 
 
 def test_an_up_that_was_interrupted_is_finished_by_the_next(serving: Stack, box: Host) -> None:
-    box.write("/etc/practice/engine.json", json.dumps({"load_seconds": 4}))
+    box.write("/etc/practice/engine.json", json.dumps({"load_seconds": 15}))
     serving.configure(active=VLLM)
     words = ["up", "--yes", "--skip-preview", "--non-interactive", "--stack", serving.name]
     quiet = subprocess.DEVNULL
