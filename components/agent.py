@@ -34,15 +34,17 @@ in /etc/sudoers.d (NOPASSWD, no requiretty), or log in as root; nothing was touc
 """
 
 
-def agent_step(channel: Channel, kind: str, parent: pulumi.Resource) -> Step:
-    """Installs the agent under its digest; deleted last, it takes everything of ours along."""
+def agent_step(channel: Channel, kind: str, parent: pulumi.Resource, keep: bool) -> Step:
+    """Installs the agent under its digest; deleted last, it takes everything of ours along, but
+    for the unit that serves where `keep` says so.
+    """
     archive = build.build()
     return Step(
         "agent",
         channel,
         create=_ASK_SUDO * channel.sudo
         + channel.line("python3", "-I", "-c", _BOOTSTRAP, archive.digest),
-        delete=channel.agent("leave", "--owner", owner(kind, channel, "agent")),
+        delete=channel.agent("leave", *["--keep"] * keep, "--owner", owner(kind, channel, "agent")),
         stdin=base64.b64encode(archive.data).decode(),
         after=[],
         parent=parent,

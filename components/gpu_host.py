@@ -48,7 +48,7 @@ class GpuHost(pulumi.ComponentResource):
         """`after` is the step of another host that this one's cutover waits for."""
         super().__init__(TYPE, name)
         channel = Channel(name, connection(args), args.host.uses_sudo)
-        agent = agent_step(channel, TYPE, self)
+        agent = agent_step(channel, TYPE, self, args.host.on_destroy == "keep")
         deployments, last = {}, agent
         for key, deployment in args.catalogue.items():
             files = ModelDeploymentArgs(

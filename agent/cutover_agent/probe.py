@@ -63,6 +63,12 @@ def ready(probe: Probe, key: Optional[str]) -> bool:
     return True
 
 
+def models(url: str, key: str) -> list[str]:
+    """What a server at an address lists; empty where it does not answer as one."""
+    code, body = _request(f"{url}/v1/models", key)
+    return model_names(body) if code == 200 else []
+
+
 def model_names(body: str) -> list[str]:
     """Ids in an answer of /v1/models; empty where it is not such an answer."""
     try:
