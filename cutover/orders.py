@@ -35,7 +35,6 @@ def order_for(host_name: str, host: Host, deployment: Deployment, unit_text: str
         policy=host.policy,
         files=files_for(deployment),
         environment=dict(deployment.env),
-        uses_gpus=deployment.ready.uses_gpus,
         strict_env=deployment.strict_env,
         deadlines=Deadlines(
             stop=deployment.stop_seconds,
@@ -85,6 +84,7 @@ def probe_for(deployment: Deployment) -> Probe:
         requests=deployment.smoke.count,
         concurrency=deployment.smoke.concurrency,
         min_tokens_per_second=float(deployment.smoke.min_tokens_per_second),
+        health=deployment.ready.health,
         api_key_env=key if key in deployment.secrets else "",
     )
 

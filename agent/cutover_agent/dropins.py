@@ -20,7 +20,7 @@ FOLDERS = tuple(
         "/lib/systemd/system",
     )
 )
-OURS = re.compile(r"cutover(-[a-z]+)?\.conf")
+OURS = re.compile(r"(\d+-)?cutover(-[a-z]+)?\.conf")
 """Names of the drop-ins that this program writes itself, for as long as a trial lasts."""
 ADDING = frozenset(("After", "Before", "Wants", "Documentation", "RequiresMountsFor"))
 BREAKING = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Callable
 
-from . import arrived, environment, install, probe, shared_memory, systemd
+from . import arrived, burst, environment, install, shared_memory, systemd
 from .checks import running_units, survey
 from .clock import Deadline, wait_for, wall
 from .ending import end_trees
@@ -96,14 +96,7 @@ class Phases:
         return seconds
 
     def arrived(self, order: Order) -> dict[str, Any]:
-        """Looks at what runs: does it use its GPUs, and with the declared environment?"""
-        idle = [gpu.index for gpu in read_gpus().gpus if not gpu.used_mib]
-        unused = sorted(set(idle) & set(order.gpus)) if order.uses_gpus else []
-        if unused:
-            raise NotServing(
-                f"{order.unit} answers, but GPU {', '.join(map(str, unused))} holds no memory of "
-                "it: it may have fallen back to the CPU"
-            )
+        """Compares the environment of every process with the declared one, for the evidence."""
         seen = arrived.look(order)
         for line in (*seen.lines, *(f"warning: {fault}" for fault in seen.faults)):
             self.tell(line)
@@ -114,9 +107,13 @@ class Phases:
     def smoke(self, order: Order, env_digest: str) -> dict[str, Any]:
         """Asks the model a question; returns its answer and speed."""
         key = key_of(self.store, order, env_digest)
-        answer = probe.smoke(order.probe, key, order.deadlines.smoke)
+        answer = burst.ask(order.probe, key, order.deadlines.smoke)
         self.tell(f"{answer.text.strip()[:80]!r}, {answer.tokens_per_second} tokens/s")
-        return {"answer": answer.text[:200], "tokens_per_second": answer.tokens_per_second}
+        slow = burst.warning(order.probe, answer.tokens_per_second)
+        if slow:
+            self.tell(f"warning: {slow}")
+        found = {"answer": answer.text[:200], "tokens_per_second": answer.tokens_per_second}
+        return {**found, "slow": slow} if slow else found
 
     def enable_only(self, unit: str) -> None:
         """Makes one unit of this program start on boot, and no other."""

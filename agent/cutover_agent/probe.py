@@ -41,9 +41,9 @@ def ready(probe: Probe, key: Optional[str]) -> bool:
 
     Raises WrongServer when it refuses our key or serves another model.
     """
-    code, _ = _request(f"{probe.url}/health", key)
+    code, _ = _request(f"{probe.url}{probe.health}", key)
     if code in (401, 403):
-        raise WrongServer(f"{probe.url}/health answers {code}: the API key is not accepted")
+        raise WrongServer(f"{probe.url}{probe.health} answers {code}: the API key is not accepted")
     if code != 200:
         return False
     code, body = _request(f"{probe.url}/v1/models", key)

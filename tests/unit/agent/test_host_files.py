@@ -182,7 +182,7 @@ def test_drop_ins_are_found_where_systemd_reads_them_but_not_our_own(
     folder = tmp_path / "a-b.service.d"
     folder.mkdir()
     (folder / "override.conf").write_text("[Service]\nNice=1\n")
-    (folder / "cutover-trial.conf").write_text("[Service]\nRestart=no\n")
+    (folder / "90-cutover-trial.conf").write_text("[Service]\nRestart=no\n")
     (folder / "notes.txt").write_text("x")
     monkeypatch.setattr(dropins, "FOLDERS", (tmp_path,))
     assert list(dropins.on_host("a-b.service")) == [str(folder / "override.conf")]
