@@ -10,9 +10,10 @@ import pytest
 from cutover.advice import advice
 from cutover.catalogue import load_catalogue
 from cutover.errors import ConfigError
+from cutover.settings import load_settings
 from cutover.units import render_environment, render_unit
 from tests.unit.program import systemd_reference as systemd
-from tests.unit.program.samples import deployment, fields
+from tests.unit.program.samples import deployment, fields, settings
 from tests.unit.program.test_deployment import refusal
 from tests.unit.program.test_units import value_of
 
@@ -58,10 +59,14 @@ def test_an_option_is_one_element_of_the_command(value: str) -> None:
     assert argument(unit, "behind") == "it", "nothing behind it is lost"
 
 
-def test_a_line_break_in_a_variable_is_rejected() -> None:
-    assert (
-        refusal(fields(env={"A": "x\ny"})) == "d: env.A: holds a line break: write it on one line"
-    )
+def test_a_line_break_arrives_where_the_file_can_express_it_and_is_refused_where_not() -> None:
+    unit = render_unit(deployment(env={"A": "x\ny"}, args={"x-option": "x\ny"}))
+    assert systemd.environment(unit)["A"] == "x\ny"
+    assert argument(unit, "x-option") == "x\ny"
+    for changes in ({"description": "x\ny"}, {"additions": {"Unit": {"Documentation": "x\ny"}}}):
+        assert refusal(fields(**changes)).endswith("holds a line break: write it on one line")
+    with pytest.raises(ConfigError, match=r"secrets\.A: holds a line break"):
+        load_settings(settings(secrets={"A": "x\ny"}), "f")
 
 
 def test_one_text_with_all_options_is_rejected() -> None:
@@ -99,7 +104,7 @@ def test_carriage_returns_reach_no_file(tmp_path: Path) -> None:
     (folder / "a.yaml").write_bytes(text.encode())
     assert "\r" not in render_unit(load_catalogue(folder)["a"])
     (folder / "a.yaml").write_bytes(text.replace("x: y", 'x: "y\\r"').encode())
-    with pytest.raises(ConfigError, match=r"args\.x: holds a line break"):
+    with pytest.raises(ConfigError, match=r"args\.x: holds a carriage return"):
         load_catalogue(folder)
 
 
