@@ -88,6 +88,7 @@ WARNED = {
     "SystemCallFilter": "may refuse calls of the driver",
     "MemoryMax": "kills a load that needs more, page cache of the checkpoint included",
     "TasksMax": "may be too few for the threads of all workers",
+    "UnsetEnvironment": "takes variables away that env and secrets set",
     "BindsTo": "stops the server with another unit",
     "PartOf": "stops the server with another unit",
     "JobTimeoutSec": "may end a start before timeouts.load",

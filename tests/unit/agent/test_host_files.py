@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -275,3 +276,26 @@ def test_listening_sockets_are_told_from_connections() -> None:
         "   2: 0100007F:1F41 00000000:0000 0A 0:0 00:0 0 0 0 333 1\n"
     )
     assert port.sockets(8000, [table]) == {"111"}
+
+
+def test_a_checkpoint_of_real_size_is_looked_at_in_less_than_three_seconds(tmp_path: Path) -> None:
+    shards, tensors = 119, 1500  # as the largest in use: half a terabyte, but small tensors here
+    entries = {
+        f"model.layers.{n}.mlp.experts.{n}.down_proj.weight_scale_inv": {
+            "dtype": "BF16",
+            "shape": [1],
+            "data_offsets": [n * 2, n * 2 + 2],
+        }
+        for n in range(tensors)
+    }
+    header = json.dumps(entries).encode()
+    data = struct.pack("<Q", len(header)) + header + bytes(tensors * 2)
+    names = [f"model-{n:05d}.safetensors" for n in range(shards)]
+    for name in names:
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "config.json").write_text("{}")
+    index = {"weight_map": {f"t{n}": name for n, name in enumerate(names)}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    before = time.process_time()
+    assert checkpoint.reasons(checkpoint.read(str(tmp_path))) == []
+    assert time.process_time() - before < 3
