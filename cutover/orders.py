@@ -53,6 +53,7 @@ def files_for(deployment: Deployment) -> Files:
         hf_config=deployment.hf_config or "",
         mount=deployment.mount or "",
         user=deployment.user,
+        any_format=deployment.engine == "command",
         view=deployment.model_path if edits else "",
         edits=tuple(Edit(name, tuple(edit.remove)) for name, edit in edits.items()),
         requires=tuple(

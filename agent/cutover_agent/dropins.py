@@ -72,10 +72,11 @@ def on_host(unit: str) -> dict[str, str]:
 
 
 def masked(unit: str) -> list[str]:
-    """Why the unit could not be started at all: a mask, also one that ends with the boot."""
-    for folder in (Path("/etc/systemd/system"), Path("/run/systemd/system")):
-        path = folder / unit
-        if path.is_symlink() and str(path.resolve()) == "/dev/null":
-            again = "--runtime " if folder.parts[1] == "run" else ""
-            return [f"{unit} is masked ({path}): run `systemctl unmask {again}{unit}`"]
-    return []
+    """Why the unit could not be started at all: a mask that ends with the boot.
+
+    One that stays is at the place of the unit file itself, and is found where that is written.
+    """
+    path = Path("/run/systemd/system") / unit
+    if not path.is_symlink() or str(path.resolve()) != "/dev/null":
+        return []
+    return [f"{unit} is masked ({path}): run `systemctl unmask --runtime {unit}`"]

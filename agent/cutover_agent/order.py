@@ -90,6 +90,8 @@ class Files:
     mount: str = ""
     user: str = "root"
     """Who has to be able to read them."""
+    any_format: bool = False
+    """Whether the checkpoint only has to be there: not every server loads safetensors or GGUF."""
     view: str = ""
     """Where the edited view of the checkpoint is made."""
     edits: tuple[Edit, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Callable
 
-from . import arrived, burst, environment, install, shared_memory, systemd
+from . import arrived, burst, environment, install, shared_memory, systemd, views
 from .checks import running_units, survey
 from .clock import Deadline, wait_for, wall
 from .ending import end_trees
@@ -81,6 +81,7 @@ class Phases:
 
     def install(self, order: Order, env_digest: str) -> list[install.Replaced]:
         """Replaces the unit and its environment; returns what was there before."""
+        views.make(order.checkpoint, order.files)
         replaced = install.install(
             self.store, order.deployment, order.unit, order.unit_digest, env_digest
         )

@@ -50,6 +50,19 @@ def test_a_checkpoint_is_judged_by_what_lies_there(facts: Facts, says: str) -> N
     assert checkpoint.reasons(facts) == ([says] if says else [])
 
 
+@pytest.mark.parametrize(
+    ("facts", "there"),
+    [
+        (Facts("/m.bin", {"m.bin": 9}, problem="is no folder and no GGUF"), True),
+        (Facts("/m", {"any.pt": 9}), True),
+        (Facts("/m"), False),
+        (Facts("/m", problem="is not there"), False),
+    ],
+)
+def test_a_server_of_another_kind_only_needs_something_there(facts: Facts, there: bool) -> None:
+    assert (checkpoint.absence(facts) == []) == there
+
+
 def test_many_missing_shards_are_counted() -> None:
     facts = Facts("/m", {"config.json": 1}, tuple(f"s{n}" for n in range(119)))
     assert "s0, s1, s10 and 116 more, of 119 in its index" in checkpoint.reasons(facts)[0]
