@@ -255,3 +255,27 @@ def test_stage_takes_less_than_three_seconds_of_a_processor_with_all_tools_of_th
     assert one.name in box.read("/var/lib/cutover/staged.json")
     assert float(told.stdout.split("seconds ")[1]) < 3
     assert serves(box) == MINIMAX.served_names[0]
+
+
+ANY = """\
+description: Any server with an OpenAI-like API
+unit: any.service
+engine: command
+command: [/opt/vllm/bin/python3, -m, vllm.entrypoints.openai.api_server, --model,
+  /models/MiniMax-M2.5, --served-model-name, any, --tensor-parallel-size, "8", --port, "8000",
+  --host, 0.0.0.0]
+checkpoint: /models/MiniMax-M2.5
+served_names: [any]
+smoke: {expect: Paris, count: 4, concurrency: 2, min_tokens_per_second: 1000000.0}
+"""
+
+
+def test_a_server_of_any_kind_is_a_deployment_and_a_slow_one_is_warned_about(
+    serving: Stack, box: Host
+) -> None:
+    (serving.folder / "deployments" / "any.yaml").write_text(ANY)
+    serving.configure(active="any")
+    run = serving.up()
+    assert serves(box) == "any"
+    assert "(4 requests, 2 at once) are below 1e+06" in run.text
+    assert "are below" in serving.outputs()["box"]["warnings"][0]
