@@ -136,6 +136,10 @@ def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str
         "tokens_per_second": served.get("tokens_per_second"),
         "down_seconds": served.get("down_seconds"),
         "environment": served.get("environment"),
-        "warnings": served.get("environment_faults"),
+        "warnings": [
+            *served.get("environment_faults", []),
+            *([served["slow"]] if "slow" in served else []),
+        ]
+        or None,
     }
     return {key: value for key, value in found.items() if value is not None}
