@@ -212,6 +212,30 @@ def test_from_the_last_exit_to_the_verdict_it_takes_hardly_a_moment(host: Host) 
     assert min(took) <= 0.3, took
 
 
+def test_companions_are_stopped_in_bounded_time_and_started_again_where_that_is_asked_for(
+    host: Host,
+) -> None:
+    """One of them ignores SIGTERM and wants to be waited for without end."""
+    command = "[Service]\nExecStart=/usr/bin/gpu-hold --gpu 1 --mib {}\n"
+    host.write("/etc/systemd/system/cache.service", command.format("0"))
+    stubborn = command.format("512 --ignore-term") + "TimeoutStopSec=infinity\n"
+    host.write("/etc/systemd/system/stubborn.service", stubborn)
+    host.exec(["systemctl", "daemon-reload"])
+    host.exec(["systemctl", "start", "cache", "stubborn"])
+    cache = unit(host, "cache", "MainPID")
+    until(lambda: used_mib(host)[1] == 512)
+    try:
+        got = release(host, companions={"cache.service": "restart", "stubborn.service": "end"})
+        assert "stubborn.service did not stop within 3 s and was killed" in got["said"]
+        assert "cache.service is started again" in got["said"]
+        until(lambda: unit(host, "cache", "ActiveState") == "active")
+        assert unit(host, "cache", "MainPID") != cache
+        assert unit(host, "stubborn", "ActiveState") in ("inactive", "failed")
+    finally:
+        host.exec(["systemctl", "stop", "cache"])
+        host.exec(["systemctl", "kill", "--signal=SIGKILL", "stubborn"], check=False)
+
+
 def test_a_unit_ends_its_own_leftovers_before_it_starts_and_starts_whatever_happens(
     host: Host,
 ) -> None:
