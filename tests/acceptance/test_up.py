@@ -122,6 +122,12 @@ def test_a_switch_takes_a_flag_change_of_its_target_along(serving: Stack, box: H
     assert enabled(box) == {UNITS[VLLM]}
 
 
+def test_a_load_shows_its_progress_in_the_column_of_up(stack: Stack, box: Host) -> None:
+    box.write("/etc/practice/engine.json", json.dumps({"load_seconds": 7}))
+    shown = stack.up().text
+    assert re.search(r"load \d+/\d+ shards, \d+ s", shown), shown
+
+
 def test_destroy_leaves_nothing_of_ours_on_the_host(serving: Stack, box: Host, canary: int) -> None:
     serving.destroy()
     assert serves(box) is None
