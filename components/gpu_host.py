@@ -128,10 +128,13 @@ def _secret(text: str | None) -> pulumi.Output[str] | None:
 
 def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str, Any]:
     """The stack's output for one host; a figure that was not measured is left out."""
+    gate = served.get("gate") or gated.get("gate") or {}
     found = {
         "serves": served["deployment"],
         "url": url,
-        "gate": (served.get("gate") or gated.get("gate") or {}).get("line"),
+        "gate": gate.get("line"),
+        "gate_seconds": gate.get("seconds"),
+        "gpus": gate.get("gpus"),
         "load_seconds": served.get("load_seconds"),
         "tokens_per_second": served.get("tokens_per_second"),
         "down_seconds": served.get("down_seconds"),

@@ -26,7 +26,7 @@ from .nvidia_smi import read_gpus
 from .order import Order
 from .refusal import GateClosed, why_closed
 from .release_plan import ReleasePlan
-from .scope import Scope, assumed, scope_of
+from .scope import Scope, scope_at_hand
 from .serving import NotServing, await_ready, key_of
 from .shared_memory import free_share
 from .store import Store
@@ -55,7 +55,7 @@ class Phases:
     def release(self, order: Order) -> Reading:
         """Ends what holds the GPUs and clears what it left; returns the reading before that."""
         seen = survey()
-        scope = assumed(order) if seen.reading.problem else scope_of(order, seen.reading)
+        scope = scope_at_hand(order, seen.reading)
         plan = plan_for(self.store, order, scope, seen)
         self.lent = frozenset(g.uuid for g in seen.reading.gpus if g.index in plan.lent)
         uids = uids_of(self.store, plan, seen)
@@ -105,7 +105,7 @@ class Phases:
                 last = text
                 self.tell(text)
 
-        scope = scope_of(order, read_gpus() if before.problem else before)
+        scope = scope_at_hand(order, read_gpus() if before.problem else before)
         passage = wait_open(read_gpus, scope, order.deadlines.gate, tell_changes, self.lent)
         if self.sweep:
             self.sweep.pause()
