@@ -55,11 +55,15 @@ def test_unlock_finishes_a_cutover_that_nobody_carries_on(serving: Stack, box: H
     serving.configure(active=VLLM)
     serving.up()
     box.write("/etc/practice/engine.json", json.dumps({"load_seconds": 20}))
-    box.exec(["systemctl", "mask", "--runtime", "cutover-recover.service"])
+    recovery = "/etc/systemd/system/cutover-recover.service"
+    reload = "systemctl daemon-reload"
+    box.exec(["sh", "-c", f"mv {recovery} /root && {reload}"])
     background(box, "/usr/local/bin/cutover", "back")
     wait(lambda: " in ready" in box.exec(["cutover", "status"], check=False).stdout, 60, "loads")
     kill_agent(box, subprocess.Popen(["true"]))
-    box.exec(["systemctl", "unmask", "--runtime", "cutover-recover.service"])
+    box.exec(
+        ["sh", "-c", f"mv /root/cutover-recover.service {recovery} && systemctl daemon-reload"]
+    )
     done = box.exec(["cutover", "unlock"])
     assert done.stdout == f"the cutover to {SGLANG} had broken off; it is finished now: serving\n"
     assert serves(box) == MODELS[SGLANG]
