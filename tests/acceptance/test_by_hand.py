@@ -17,7 +17,7 @@ AWAIT = "until grep -q 'Application startup complete' /tmp/by-hand.log; do sleep
 
 
 def start_by_hand(box: Host, how: str = START) -> None:
-    box.ssh(f"cd /srv && A='x \"y\" $z' VLLM_API_KEY=poison nohup {how} </dev/null "
+    box.ssh(f"cd /srv; A='x \"y\" $z' VLLM_API_KEY=poison nohup {how} </dev/null "
             f">/tmp/by-hand.log 2>&1 & {AWAIT}")  # fmt: skip
 
 

@@ -56,7 +56,8 @@ def test_unlock_finishes_a_cutover_that_nobody_carries_on(serving: Stack, box: H
     serving.up()
     box.write("/etc/practice/engine.json", json.dumps({"load_seconds": 20}))
     recovery = "/etc/systemd/system/cutover-recover.service"
-    box.exec(["sh", "-c", f"mv {recovery} /root && systemctl daemon-reload"])
+    reload = "systemctl daemon-reload"
+    box.exec(["sh", "-c", f"mv {recovery} /root && {reload}"])
     background(box, "/usr/local/bin/cutover", "back")
     wait(lambda: " in ready" in box.exec(["cutover", "status"], check=False).stdout, 60, "loads")
     kill_agent(box, subprocess.Popen(["true"]))
