@@ -101,8 +101,10 @@ class Deployment(Strict):
         min_length=1,
     )
     gpus: Gpus = setting(
-        "The GPUs that it fills: how many, from index 0 on, or which.",
-        f"a count from 1 to {MOST_GPUS}, or a list of different indices below {MOST_GPUS}",
+        "The GPUs that it fills: how many, from index 0 on, or which, all by index or all by UUID "
+        "as `nvidia-smi -L` shows it.",
+        f"a count from 1 to {MOST_GPUS}, or a list of different indices below {MOST_GPUS} or of "
+        "different UUIDs (GPU-...)",
         tuple(range(8)),
     )
     parallel: Parallel = setting(
@@ -177,6 +179,17 @@ class Deployment(Strict):
     def draft_checkpoint(self) -> str | None:
         """Folder of the draft model of speculative decoding."""
         return self.speculative.draft_checkpoint if self.speculative else None
+
+    @property
+    def gpu_uuids(self) -> tuple[str, ...]:
+        """The GPUs where they are named by UUID; else empty."""
+        return tuple(name for name in self.gpus if isinstance(name, str))
+
+    @property
+    def gpu_indices(self) -> tuple[int, ...]:
+        """The GPUs where they are named by index; else as many, from 0 on."""
+        named = tuple(name for name in self.gpus if isinstance(name, int))
+        return named or tuple(range(len(self.gpus)))
 
     @property
     def tensor_parallel(self) -> int:

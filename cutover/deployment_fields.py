@@ -29,15 +29,29 @@ def option_value(value: Any) -> Any:
     return value
 
 
-def gpu_indices(value: Any) -> Any:
-    """Turns a count into the indices from 0 on; accepts a list of indices as it is."""
+def gpu_names(value: Any) -> Any:
+    """Turns a count into the indices from 0 on; accepts a list of indices, or one of UUIDs."""
     if type(value) is int and 1 <= value <= MOST_GPUS:
         return tuple(range(value))
-    if isinstance(value, list) and all(type(item) is int for item in value):
-        different = 0 < len(set(value)) == len(value)
-        if different and all(0 <= index < MOST_GPUS for index in value):
-            return tuple(value)
-    return not_allowed()
+    if not isinstance(value, list):
+        return not_allowed()
+    for name in value:
+        if isinstance(name, str) and name.upper().startswith("MIG-"):
+            raise ValueError(f"holds {name}, a slice of a GPU: give whole GPUs")
+    kinds = {type(item) for item in value}
+    if kinds == {int, str}:
+        raise ValueError("mixes indices and UUIDs: name all the GPUs in one way")
+    names = [item.lower().replace("gpu-", "GPU-", 1) for item in value] if kinds == {str} else value
+    legal = kinds in ({int}, {str}) and all(_names_a_gpu(name) for name in names)
+    if not legal or len(set(names)) < len(names) or len(names) > MOST_GPUS:
+        not_allowed()
+    return tuple(names)
+
+
+def _names_a_gpu(name: int | str) -> bool:
+    if isinstance(name, int):
+        return 0 <= name < MOST_GPUS
+    return re.fullmatch(r"GPU-[0-9a-f][0-9a-f-]{0,35}", name) is not None
 
 
 def listen_host(value: str) -> str:
@@ -64,10 +78,12 @@ def unit_name(value: str) -> str:
     return value if legal and not value.startswith("cutover") else not_allowed()
 
 
-_COUNT_OR_INDICES = {
+_SEVERAL = {"type": "array", "minItems": 1, "maxItems": MOST_GPUS, "uniqueItems": True}
+_COUNT_OR_NAMES = {
     "anyOf": [
         {"type": "integer", "minimum": 1, "maximum": MOST_GPUS},
-        {"type": "array", "items": {"type": "integer"}, "minItems": 1, "uniqueItems": True},
+        {**_SEVERAL, "items": {"type": "integer", "minimum": 0, "maximum": MOST_GPUS - 1}},
+        {**_SEVERAL, "items": {"type": "string", "pattern": "^GPU-[0-9A-Fa-f-]+$"}},
     ]
 }
 _VALUE = {"type": ["string", "number", "boolean", "array", "object", "null"]}
@@ -78,7 +94,9 @@ OptionValue = Annotated[Any, AfterValidator(option_value), WithJsonSchema(_VALUE
 UrlPath = Annotated[str, matching(r"/[A-Za-z0-9._~/-]*")]
 OptionText = Annotated[str, matching(r"[A-Za-z0-9][A-Za-z0-9._-]*")]
 Seconds = Annotated[int, Field(ge=1, le=86400)]
-Gpus = Annotated[tuple[int, ...], BeforeValidator(gpu_indices), WithJsonSchema(_COUNT_OR_INDICES)]
+Gpus = Annotated[
+    tuple[int, ...] | tuple[str, ...], BeforeValidator(gpu_names), WithJsonSchema(_COUNT_OR_NAMES)
+]
 ListenHost = Annotated[str, AfterValidator(listen_host)]
 OneLine = Annotated[str, AfterValidator(one_line)]
 UnitName = Annotated[str, AfterValidator(unit_name)]

@@ -23,14 +23,19 @@ def active_deployments(
     sentences = _missing_secrets(settings, catalogue, file)
     sentences += [
         f"{file}: hosts.{name}.gpus: {settings.hosts[name].gpus} are too few for "
-        f"{deployment.name}, which fills GPU {max(deployment.gpus)}: "
+        f"{deployment.name}, which fills {_extent(deployment)}: "
         "choose another deployment or host"
         for name, deployment in chosen.items()
-        if max(deployment.gpus) >= settings.hosts[name].gpus
+        if max(deployment.gpu_indices) >= settings.hosts[name].gpus
     ]
     if sentences:
         raise ConfigError(*sentences)
     return chosen
+
+
+def _extent(deployment: Deployment) -> str:
+    uuids = deployment.gpu_uuids
+    return f"{len(uuids)} GPUs" if uuids else f"GPU {max(deployment.gpu_indices)}"
 
 
 def _named(name: str, catalogue: Mapping[str, Deployment], where: str) -> Deployment:

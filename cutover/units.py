@@ -83,7 +83,7 @@ def unit_environment(deployment: Deployment) -> dict[str, str]:
 
 def visible_gpus(deployment: Deployment) -> str:
     """The deployment's GPUs as CUDA takes them."""
-    return ",".join(str(index) for index in deployment.gpus)
+    return ",".join(str(name) for name in deployment.gpus)
 
 
 def start_limit_interval(deployment: Deployment) -> int:

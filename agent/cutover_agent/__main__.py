@@ -162,7 +162,7 @@ def _parser() -> argparse.ArgumentParser:
     # In a unit's ExecStartPre=; units that run hold this text: it stays valid.
     sweep = commands.add_parser("sweep")
     sweep.add_argument("unit")
-    sweep.add_argument("--gpus", default="", help="such as 0,1; left out, every GPU")
+    sweep.add_argument("--gpus", default="", help="such as 0,1, or UUIDs; left out, all")
     sweep.set_defaults(run=_sweep)
 
     # The steps of the Pulumi program. Old states hold these texts: they stay valid.

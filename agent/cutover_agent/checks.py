@@ -18,7 +18,7 @@ from .nvidia_smi import read_health
 from .obstacles import obstacles
 from .order import Order
 from .release_plan import ReleasePlan
-from .scope import ScopeError, scope_of
+from .scope import ScopeError, scope_of, short_uuids
 from .store import Store
 from .survey import plan_for, survey
 
@@ -76,6 +76,7 @@ def gpu_checks(store: Store, order: Order, seen: Landscape) -> tuple[ReleasePlan
     health = judge_health(read_health(), scope.uuids, order.bad_remap)
     listeners = ports.read_listeners(order.probe.url, seen.processes)
     reasons = [
+        *short_uuids(order, seen.reading),
         *health.refusals,
         *obstacles(plan, seen, scope),
         *ports.problems(listeners, plan, seen.processes),

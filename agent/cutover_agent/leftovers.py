@@ -7,9 +7,8 @@ starting: whatever happens it says so, and ends in time and with 0.
 from __future__ import annotations
 
 import os
-import re
 import signal
-from typing import Any
+from typing import Any, Callable
 
 from . import systemd
 from .clock import wall
@@ -18,14 +17,18 @@ from .ending import end_trees, why_alive
 from .engines import is_engine, is_kernel, is_ray
 from .gpus import Reading
 from .holders import Landscape, find_holders
+from .nvidia_smi import read_gpus
 from .processes import Process, ancestors, read_processes
 from .release_plan import Tree
+from .scope import ScopeError, find_gpu
 from .store import Store
 from .survey import uid_of
 from .sweep import Sweep
 
 WHOLE_SECONDS = 60
 """The deadline of the whole sweep; a model's own start limit is far above it."""
+QUERY_SECONDS = 30
+"""A slow nvidia-smi takes 25 s; so the rest of the deadline is left for the sweep."""
 STOP_SECONDS = 10
 """Its leader is dead already: there is nothing left to drain."""
 
@@ -35,17 +38,33 @@ class OutOfTime(RuntimeError):
 
 
 def sweep_unit(store: Store, unit: str, gpus: str) -> int:
-    """Ends leftovers of the unit on these GPUs (such as ``0,1``; empty for all); always 0."""
+    """Ends leftovers of the unit on these GPUs; always 0.
+
+    They are given as CUDA takes them: indices or UUIDs with commas, empty for all.
+    """
     signal.signal(signal.SIGALRM, _out_of_time)
     signal.alarm(WHOLE_SECONDS)
     try:
-        wanted = frozenset(int(index) for index in re.findall(r"\d+", gpus))
-        _sweep(unit, wanted)
+        _sweep(unit, indices_of(gpus, read_gpus))
     except Exception as problem:
         print(f"cutover: not everything is swept: {problem}", flush=True)
     finally:
         signal.alarm(0)
     return 0
+
+
+def indices_of(gpus: str, read: Callable[[float], Reading]) -> frozenset[int]:
+    """Indices of GPUs given by index or UUID; only for the latter the driver is asked.
+
+    Raises ScopeError where one cannot be found: then nothing is known to be the unit's.
+    """
+    names = gpus.split(",") if gpus else []
+    if all(name.isdigit() for name in names):
+        return frozenset(int(name) for name in names)
+    reading = read(QUERY_SECONDS)
+    if reading.problem:
+        raise ScopeError(reading.problem)
+    return frozenset(find_gpu(name, reading).index for name in names)
 
 
 def _sweep(unit: str, gpus: frozenset[int]) -> None:

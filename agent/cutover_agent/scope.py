@@ -41,7 +41,7 @@ def scope_of(order: Order, reading: Reading) -> Scope:
     A short UUID is legal for CUDA, but not for nvidia-smi: it is completed from what is there.
     """
     names = order.gpu_uuids or tuple(str(index) for index in order.gpus)
-    chosen = [_find(name, reading) for name in names]
+    chosen = [find_gpu(name, reading) for name in names]
     if len({gpu.uuid for gpu in chosen}) != len(chosen):
         raise ScopeError(f"{order.deployment}: gpus names a GPU twice: {', '.join(names)}")
     return Scope(order.host, order.host_gpus, tuple(chosen), order.idle_mib)
@@ -59,12 +59,24 @@ def scope_at_hand(order: Order, reading: Reading) -> Scope:
 
 
 def assumed(order: Order) -> Scope:
-    """The order's GPUs by index alone."""
-    gpus = tuple(Gpu(index, "", 0) for index in order.gpus)
+    """The order's GPUs by index alone; none where it names them by UUID: they may be any."""
+    gpus = () if order.gpu_uuids else tuple(Gpu(index, "", 0) for index in order.gpus)
     return Scope(order.host, order.host_gpus, gpus, order.idle_mib)
 
 
-def _find(name: str, reading: Reading) -> Gpu:
+def short_uuids(order: Order, reading: Reading) -> list[str]:
+    """Why the order's short UUIDs cannot be served with, and the full ones to write instead."""
+    there = ", ".join(gpu.uuid for gpu in reading.gpus)
+    return [
+        f"gpus: {name} is a short UUID, which CUDA knows, but not the driver's management library "
+        f"that engines ask: write {find_gpu(name, reading).uuid}; this host has: {there}"
+        for name in order.gpu_uuids
+        if not FULL_UUID.fullmatch(name)
+    ]
+
+
+def find_gpu(name: str, reading: Reading) -> Gpu:
+    """The one GPU of that index, or whose UUID begins so; raises ScopeError listing all of them."""
     if name.isdigit():
         found = [gpu for gpu in reading.gpus if gpu.index == int(name)]
     else:

@@ -43,9 +43,9 @@ def is_right(order: Order, env_digest: str, serving: Optional[Serving]) -> bool:
         return False
     was = serving.order
     return (
-        (was.deployment, was.unit, was.unit_digest, was.gpus, serving.env_digest)
-        == (order.deployment, order.unit, order.unit_digest, order.gpus, env_digest)
-    )  # fmt: skip
+        (was.deployment, was.unit, was.unit_digest, serving.env_digest)
+        == (order.deployment, order.unit, order.unit_digest, env_digest)
+    ) and (was.gpus, was.gpu_uuids) == (order.gpus, order.gpu_uuids)  # fmt: skip
 
 
 def is_healthy(order: Order, key: Optional[str]) -> bool:

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from sandbox import Host
-from tests.acceptance.stack import MODELS, SGLANG, UNITS, VLLM, Stack, enabled, serves, unit
+from tests.acceptance.stack import (
+    MODELS,
+    SGLANG,
+    UNITS,
+    VLLM,
+    Stack,
+    enabled,
+    serves,
+    unit,
+    used_mib,
+)
 from tests.acceptance.test_failures import misbehave
 
 
@@ -54,3 +64,27 @@ def test_after_a_reboot_only_the_active_model_takes_the_port(serving: Stack, box
     assert serves(box) == MODELS[VLLM]
     assert enabled(box) == {UNITS[VLLM]}
     assert unit(box, UNITS[SGLANG], "ActiveState") == "inactive"
+
+
+def test_a_model_on_gpus_named_by_uuid_uses_and_frees_those_and_a_short_name_is_refused(
+    stack: Stack, box: Host
+) -> None:
+    """F31."""
+    asked = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
+    uuids = box.exec(asked).stdout.split()
+    ours = f"[{uuids[5]}, {uuids[3]}]"
+    stack.edit(SGLANG, "gpus: 8", f"gpus: {ours}")
+    stack.up()
+    assert serves(box) == MODELS[SGLANG]
+    assert [index for index, mib in enumerate(used_mib(box)) if mib] == [3, 5]
+    assert [gpu["uuid"] for gpu in stack.outputs()["box"]["gpus"]] == [uuids[3], uuids[5]]
+    swept = box.exec(["journalctl", "--unit", UNITS[SGLANG], "--output=cat"]).stdout
+    assert "not everything is swept" not in swept
+    before = unit(box, UNITS[SGLANG], "MainPID")
+    short = uuids[3][:-1]
+    stack.edit(SGLANG, f"gpus: {ours}", f"gpus: [{uuids[5]}, {short}]")
+    said = stack.up(fails=True).text
+    assert f"gpus: {short} (a short UUID) is more than one GPU of this host" in said
+    assert all(uuid in said for uuid in uuids)
+    assert unit(box, UNITS[SGLANG], "MainPID") == before
+    assert serves(box) == MODELS[SGLANG]

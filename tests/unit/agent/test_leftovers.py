@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from cutover_agent import sweep as sweeping
+from cutover_agent.gpus import Reading
 from cutover_agent.holders import Landscape
-from cutover_agent.leftovers import leftovers
+from cutover_agent.leftovers import indices_of, leftovers
 from cutover_agent.ports import Listener, in_the_way, parse_listeners, problems, read_listeners
 from cutover_agent.processes import Process, read_process
 from cutover_agent.release_plan import ReleasePlan, Tree
+from cutover_agent.scope import ScopeError
 from cutover_agent.sweep import Sweep
-from tests.unit.agent.samples import NOTEBOOK, VLLM, holder, landscape, process
+from tests.unit.agent.samples import NOTEBOOK, VLLM, holder, landscape, process, reading
 
 ME = os.getuid()
 SPAWNED = ("/opt/vllm/bin/python3", "-c", "from multiprocessing.spawn import spawn_main; ...")
@@ -227,3 +229,28 @@ def test_a_unit_ends_its_own_leftovers_and_nobody_elses(
     seen: Landscape = landscape(holder(process_, None, 0, 1), others=others)
     found = leftovers(seen, UNIT, 0, frozenset(gpus), me=1)
     assert [one.pid for one in found] == [50] * ended, name
+
+
+def never(seconds: float) -> Reading:
+    raise AssertionError("the driver need not be asked")
+
+
+def test_a_unit_knows_its_gpus_by_index_and_by_uuid() -> None:
+    """F31: as CUDA_VISIBLE_DEVICES names them."""
+    seen = reading(0, 0, 0)
+    assert indices_of("", never) == frozenset()
+    assert indices_of("2,10", never) == {2, 10}
+    assert indices_of("GPU-2,GPU-0", lambda _: seen) == {0, 2}
+
+
+@pytest.mark.parametrize(
+    ("seen", "says"),
+    [
+        (reading(0, problem="nvidia-smi exits 9"), "nvidia-smi exits 9"),
+        (reading(0), "GPU-2 .* is no GPU of this host, which has: 0 GPU-0"),
+    ],
+)
+def test_a_unit_whose_gpus_are_not_found_ends_nothing(seen: Reading, says: str) -> None:
+    """No set of indices at all would mean every GPU of the host."""
+    with pytest.raises(ScopeError, match=says):
+        indices_of("GPU-2", lambda _: seen)

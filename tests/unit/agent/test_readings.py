@@ -15,7 +15,7 @@ from cutover_agent.obstacles import obstacles
 from cutover_agent.order import Order
 from cutover_agent.refusal import why_closed
 from cutover_agent.release_plan import plan_release
-from cutover_agent.scope import Scope, ScopeError, scope_at_hand, scope_of
+from cutover_agent.scope import Scope, ScopeError, scope_at_hand, scope_of, short_uuids
 from tests.unit.agent.samples import (
     VLLM,
     holder,
@@ -244,6 +244,20 @@ def test_a_short_uuid_is_completed_from_what_is_there_or_refused_with_the_full_o
         with pytest.raises(ScopeError) as refused:
             scope_of(wants(wrong), EIGHT)
         assert all(uuid in str(refused.value) for uuid in UUIDS)
+
+
+def test_a_short_uuid_is_refused_in_time_with_the_full_one_to_write() -> None:
+    """F31: CUDA would take it, but an engine asks the management library, which does not."""
+    (said,) = short_uuids(wants(UUIDS[3], "GPU-1a2b3c44"), EIGHT)
+    assert "gpus: GPU-1a2b3c44 is a short UUID" in said and f"write {UUIDS[4]};" in said
+    assert all(uuid in said for uuid in UUIDS)
+    assert short_uuids(wants(*UUIDS[2:4]), EIGHT) == []
+
+
+def test_gpus_named_by_uuid_are_never_assumed_to_be_the_first_ones() -> None:
+    broken = scope_at_hand(wants(UUIDS[6]), replace(EIGHT, problem="nvidia-smi exits 9"))
+    assert broken.indices == frozenset()
+    assert scope_at_hand(wants(UUIDS[6]), EIGHT).indices == {6}
 
 
 def test_gpus_that_were_only_assumed_are_never_free() -> None:

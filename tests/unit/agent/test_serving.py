@@ -122,6 +122,7 @@ def test_a_long_line_is_cut() -> None:
         ({"deployment": "big"}, False),
         ({"unit": "other.service"}, False),
         ({"gpus": (0,)}, False),
+        ({"gpu_uuids": ("GPU-1",)}, False),
     ],
 )
 def test_the_right_model_is_the_one_that_runs_the_ordered_files(

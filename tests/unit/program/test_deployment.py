@@ -12,7 +12,10 @@ from cutover.errors import config_error
 from tests.unit.program.samples import deployment, fields
 
 PATH = "an absolute path without quotes, backslashes, doubled or closing slashes, `.` or `..`"
-GPUS = "give a count from 1 to 16, or a list of different indices below 16"
+GPUS = (
+    "give a count from 1 to 16, or a list of different indices below 16 or of different UUIDs "
+    "(GPU-...)"
+)
 SECONDS = "give whole seconds from 1 to 86400"
 UNIT = "give a unit name such as vllm-model.service, not beginning with cutover"
 NAMES = "give at least one name of letters, digits and any of ._:/@+-"
@@ -230,6 +233,39 @@ def test_several_contradictions_are_told_at_once() -> None:
 )
 def test_gpus_are_a_count_or_indices(given: Any, expected: tuple[int, ...]) -> None:
     assert deployment(gpus=given).gpus == expected
+
+
+FULL = "GPU-1a2b3c4d-1111-2222-3333-44445555666"
+
+
+def test_gpus_may_be_named_by_uuid() -> None:
+    """F31: full ones, or short ones, which only the host can complete."""
+    one = deployment(gpus=[f"{FULL}1", f"{FULL}0".upper()])
+    assert one.gpus == one.gpu_uuids == (f"{FULL}1", f"{FULL}0")
+    assert (one.tensor_parallel, one.gpu_indices) == (2, (0, 1))
+    assert deployment(gpus=["GPU-1a2b3c4d"]).gpu_uuids == ("GPU-1a2b3c4d",)
+    assert (deployment(gpus=[4]).gpu_uuids, deployment(gpus=[4]).gpu_indices) == ((), (4,))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ([0, f"{FULL}1"], "mixes indices and UUIDs: name all the GPUs in one way"),
+        (["MIG-1a2b"], "holds MIG-1a2b, a slice of a GPU: give whole GPUs"),
+        ([f"{FULL}1", "MIG-1a2b"], "holds MIG-1a2b, a slice of a GPU: give whole GPUs"),
+        ([f"{FULL}1", f"{FULL}1"], "of different UUIDs (GPU-...)"),
+        (["0"], "or of different UUIDs (GPU-...)"),
+        (["GPU-"], "or of different UUIDs (GPU-...)"),
+        ([f"{FULL}1,0"], "or of different UUIDs (GPU-...)"),
+        ([True], "or of different UUIDs (GPU-...)"),
+        ([], "or of different UUIDs (GPU-...)"),
+    ],
+)
+def test_gpus_named_in_two_ways_slices_and_other_names_are_refused(given: Any, says: str) -> None:
+    """F31."""
+    told = refusal(fields(gpus=given))
+    assert told.startswith("d: gpus: ") and told.endswith(says)
+    assert "\n" not in told
 
 
 def test_eight_gpus_and_port_8000_are_what_nobody_has_to_say() -> None:

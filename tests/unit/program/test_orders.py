@@ -51,6 +51,13 @@ def test_an_order_says_all_that_the_host_has_to_know() -> None:
     assert Order.from_json(order.to_json()) == order
 
 
+def test_gpus_named_by_uuid_reach_the_host_as_such() -> None:
+    uuids = ("GPU-1a2b3c4d-1111-2222-3333-444455556661", "GPU-1a2b3c4d")
+    order = order_for("gpu-box", box(), deployment(gpus=list(uuids)), "text")
+    assert (order.gpu_uuids, order.gpus) == (uuids, (0, 1))
+    assert Order.from_json(order.to_json()) == order
+
+
 @pytest.mark.parametrize(("active", "enabled"), [("small", True), ("other", False)])
 def test_only_the_active_deployment_is_declared_enabled(active: str, enabled: bool) -> None:
     declared = declared_for(deployment(), deployment(active), "text")

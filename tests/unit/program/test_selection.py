@@ -62,6 +62,15 @@ def test_a_host_with_too_few_gpus_for_the_active_deployment_is_named() -> None:
     )
 
 
+def test_gpus_named_by_uuid_are_counted_against_the_host() -> None:
+    uuids = [f"GPU-1a2b3c4d-1111-2222-3333-44445555666{n}" for n in range(3)]
+    catalogue = [deployment(gpus=uuids)]
+    assert choose(catalogue, hosts={"a": host(gpus=3)})
+    assert "2 are too few for small, which fills 3 GPUs" in refusal(
+        catalogue, hosts={"a": host(gpus=2)}
+    )
+
+
 def test_a_host_may_name_its_own_active_deployment() -> None:
     catalogue = {name: deployment(name) for name in ("small", "other")}
     hosts = {"a": host(), "b": host(address="b.invalid", active="other")}

@@ -173,6 +173,15 @@ def test_a_subset_of_the_gpus_is_all_that_the_server_sees() -> None:
     assert "--tensor-parallel-size 2" in some
 
 
+def test_gpus_named_by_uuid_are_named_so_to_the_server_and_to_the_sweep() -> None:
+    """F31."""
+    uuids = [f"GPU-1a2b3c4d-1111-2222-3333-44445555666{n}" for n in range(2)]
+    unit = render_unit(deployment(gpus=uuids))
+    assert systemd.environment(unit)["CUDA_VISIBLE_DEVICES"] == ",".join(uuids)
+    assert f"cutover sweep %n --gpus {','.join(uuids)}\n" in unit
+    assert "--tensor-parallel-size 2" in unit
+
+
 def test_a_variable_of_the_deployment_wins_over_the_policy_and_is_set_once() -> None:
     unit = render_unit(deployment(env={"PYTHONUNBUFFERED": "0", "PATH": "/only"}))
     assert [value for value in value_of(unit, "Environment") if "PYTHONUN" in value] == [

@@ -155,7 +155,10 @@ def gpus_of(style: Style, options: command_line.Options) -> list[int]:
     """The GPUs of the workers, in their order."""
     world = int(command_line.first(options, style.parallel, "1"))
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    gpus = [int(i) for i in visible.split(",")] if visible is not None else list(range(world))
+    # The UUIDs of the practice GPUs end in their index, in two hexadecimal digits.
+    named = [] if visible is None else visible.split(",")
+    gpus = [int(name) if name.isdigit() else int(name[-2:], 16) for name in named]
+    gpus = list(range(world)) if visible is None else gpus
     if len(gpus) < world:
         raise SystemExit(f"ValueError: World size ({world}) is larger than the number of GPUs.")
     return gpus[:world]
