@@ -53,6 +53,11 @@ def end_trees(trees: Sequence[Tree], seconds: float) -> Ended:
     )
 
 
+def patience(stop: float, left: float) -> float:
+    """Seconds for `end_trees`, at most `stop`, so that the whole of it fits into what is left."""
+    return max(0.0, min(stop, left - ORPHAN_SECONDS - KILL_SECONDS))
+
+
 def why_alive(process: Process) -> str:
     """What to do about a process that even SIGKILL did not end."""
     name = f"pid {process.pid} ({process.title}), state {process.state}"

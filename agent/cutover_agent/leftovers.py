@@ -21,6 +21,7 @@ from .nvidia_smi import read_gpus
 from .processes import Process, ancestors, read_processes
 from .release_plan import Tree
 from .scope import ScopeError, find_gpu
+from .sockets import TMP
 from .store import Store
 from .survey import uid_of
 from .sweep import Sweep
@@ -80,9 +81,16 @@ def _sweep(unit: str, gpus: frozenset[int]) -> None:
     ended = end_trees([Tree(process, (process,)) for process in left], STOP_SECONDS)
     for process in ended.alive:
         print(f"cutover: even SIGKILL does not end {why_alive(process)}", flush=True)
-    summary = Sweep({uid}, wall()).finish().summary()
+    tmp = None if _has_private_tmp(unit) else TMP
+    summary = Sweep({uid}, wall(), tmp=tmp).finish().summary()
     if summary:
         print(f"cutover: {summary}", flush=True)
+
+
+def _has_private_tmp(unit: str) -> bool:
+    """Whether the unit's sockets are where systemd removes them, and those in /tmp not its own."""
+    shown = systemd.call("show", unit, "--property=PrivateTmp", "--value").strip()
+    return shown not in ("", "no")
 
 
 def leftovers(seen: Landscape, unit: str, uid: int, gpus: frozenset[int], me: int) -> list[Process]:

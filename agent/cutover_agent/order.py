@@ -32,6 +32,7 @@ class Deadlines:
 
     stop: int = 120
     release: int = 60
+    """For servers that were born while the release ended others; these have their stop time."""
     gate: int = 30
     load: int = 900
     smoke: int = 120

@@ -18,7 +18,7 @@ from . import (
     views,
 )
 from .clock import Deadline, wait_for, wall
-from .ending import end_trees, why_alive
+from .ending import KILL_SECONDS, end_trees, patience, why_alive
 from .gate import gate_proof, wait_open, why_not_free
 from .gpus import Reading
 from .holders import Service
@@ -60,12 +60,13 @@ class Phases:
         self.lent = frozenset(g.uuid for g in seen.reading.gpus if g.index in plan.lent)
         uids = uids_of(self.store, plan, seen)
         self._stop(plan, order, [seen.services[unit] for unit in plan.aside + plan.companions])
+        deadline = Deadline(order.deadlines.release)
         for _ in range(ROUNDS):
             seen = look_again(seen)
             plan = plan_for(self.store, order, scope, seen)
-            if not plan.end:
+            if not plan.end or deadline.left < KILL_SECONDS:
                 break
-            self._end(plan, order.deadlines.stop)
+            self._end(plan, patience(order.deadlines.stop, deadline.left))
         self.sweep = Sweep(uids, wall())
         self.sweep.begin()
         return seen.reading
@@ -85,12 +86,13 @@ class Phases:
         for line in stopping.finish(plan.units, deadline):
             self.tell(line)
 
-    def _end(self, plan: ReleasePlan, seconds: int) -> None:
+    def _end(self, plan: ReleasePlan, seconds: float) -> None:
         for tree in plan.end:
             self.tell(f"ending pid {tree.root.pid} ({tree.root.title})")
         ended = end_trees(plan.end, seconds)
         if ended.killed:
-            self.tell(f"killed {len(ended.killed)} processes that did not end within {seconds} s")
+            count, time = len(ended.killed), f"{seconds:.0f} s"
+            self.tell(f"killed {count} processes that did not end within {time}")
         if ended.alive:
             names = "; ".join(why_alive(process) for process in ended.alive)
             raise systemd.Unkillable(f"even SIGKILL does not end {names}")

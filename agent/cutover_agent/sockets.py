@@ -1,4 +1,7 @@
-"""Stale IPC sockets: files in /tmp to which a dead server listened."""
+"""Stale IPC sockets: files in /tmp to which a dead server listened.
+
+A unit with PrivateTmp= has its own /tmp, which systemd removes with it: there is nothing to do.
+"""
 
 from __future__ import annotations
 

@@ -46,8 +46,13 @@ class Sweep:
     """Two scans, and what both saw unused is removed; in the background if wanted."""
 
     def __init__(
-        self, uids: Collection[int], stopped_at: float, shm: Path = SHM, tmp: Path = TMP
+        self,
+        uids: Collection[int],
+        stopped_at: float,
+        shm: Path = SHM,
+        tmp: Optional[Path] = TMP,
     ) -> None:
+        """`tmp` is where sockets are looked for; None: nowhere."""
         self.uids, self.stopped_at, self.shm, self.tmp = frozenset(uids), stopped_at, shm, tmp
         self.swept = Swept()
         self.first: Optional[Leftovers] = None
@@ -57,7 +62,8 @@ class Sweep:
     def scan(self) -> Leftovers:
         """What nobody uses now."""
         segments = stale(read_segments(self.shm), InUse(frozenset()), self.stopped_at, self.uids)
-        sockets = stale_sockets(read_sockets(self.tmp), (), self.stopped_at, self.uids)
+        found = read_sockets(self.tmp) if self.tmp else []
+        sockets = stale_sockets(found, (), self.stopped_at, self.uids)
         if segments:
             used = in_use(list(all_pids()), self.shm)
             segments = stale(segments, used, self.stopped_at, self.uids)

@@ -26,8 +26,9 @@ from cutover_agent import clock, nvidia_smi, phases, stopping
 from cutover_agent.order import Deadlines, Order, Probe
 from cutover_agent.store import Store
 store = Store(); store.prepare()
+rules = json.loads(sys.argv[1]); waits = {{"stop": 3, "gate": 10, **rules.pop("deadlines", {{}})}}
 order = Order("box", 8, "small", "vllm-small.service", "", {GPUS}, "", Probe("", ""),
-              deadlines=Deadlines(stop=3, gate=10), **json.loads(sys.argv[1]))
+              deadlines=Deadlines(**waits), **rules)
 said, asking, last = [], 0.0, 0.0
 real_read, real_end, real_finish = phases.read_gpus, phases.end_trees, stopping.finish
 def read():
@@ -212,6 +213,19 @@ def test_from_the_last_exit_to_the_verdict_it_takes_hardly_a_moment(host: Host) 
     assert min(took) <= 0.3, took
 
 
+def test_a_slow_nvidia_smi_is_slow_and_not_broken(host: Host) -> None:
+    """Half a minute on a box without the persistence daemon, here made smaller with the gate."""
+    host.write("/etc/practice/gpu.json", '{"count": 8, "delay_seconds": 2}')
+    left = hold(host, 1, "VLLM::Worker_TP0")
+    try:
+        got = release(host, deadlines={"gate": 3})
+        assert "gate" in got, got
+        assert got["gate"]["seconds"] >= 6, "three readings, and more than the gate's own deadline"
+        assert got["gate"]["gpus"][1]["after_mib"] == 0 and not alive(host, left)
+    finally:
+        host.write("/etc/practice/gpu.json", '{"count": 8}')
+
+
 def test_companions_are_stopped_in_bounded_time_and_started_again_where_that_is_asked_for(
     host: Host,
 ) -> None:
@@ -245,12 +259,21 @@ def test_a_unit_ends_its_own_leftovers_before_it_starts_and_starts_whatever_happ
     left = hold(host, 1, "VLLM::Worker_TP0", "--ignore-term")
     other = hold(host, 2, "VLLM::Worker_TP1")
     host.exec(["touch", "-d", "-1min", "/dev/shm/psm_left"])
+    socket = "/tmp/0f8b1c2d-1111-2222-3333-444455556660"
+    bind = f"import socket; socket.socket(socket.AF_UNIX).bind('{socket}')"
+    host.exec(["python3", "-c", bind])
     until(lambda: used_mib(host)[1:3] == [1024, 1024])
     try:
         host.exec(["systemctl", "start", "model"])
         assert not alive(host, left)
         assert alive(host, other), "it is on another GPU"
         assert host.exec(["ls", "/dev/shm"]).stdout == ""
+        assert host.exec(["test", "-e", socket], check=False).returncode == 1
+        host.exec(["python3", "-c", bind])
+        host.write("/etc/systemd/system/model.service.d/tmp.conf", "[Service]\nPrivateTmp=yes\n")
+        host.exec(["systemctl", "daemon-reload"])
+        host.exec(["systemctl", "restart", "model"])
+        assert host.exec(["test", "-e", socket]).returncode == 0, "it has a /tmp of its own"
         host.exec(["mv", AGENT, f"{AGENT}.away"])
         host.exec(["systemctl", "restart", "model"])
         assert unit(host, "model", "ActiveState") == "active"

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import pytest
+
+from cutover_agent import clock, ending, phases
 from cutover_agent.bound import bound
+from cutover_agent.ending import Ended
 from cutover_agent.order import Deadlines, Hooks, Order, Probe
-from tests.unit.agent.samples import order
+from cutover_agent.release_plan import ReleasePlan, Tree
+from cutover_agent.store import Store
+from tests.unit.agent.samples import VLLM, landscape, order, process
 
 SHORT = Deadlines(stop=2, release=3, gate=4, load=5, smoke=6)
 
@@ -42,3 +50,36 @@ def test_it_names_its_parts() -> None:
     said = bound(timed(), timed()).describe()
     assert said.startswith("at the latest 283 s after the stop a verified model serves (stop 29 +")
     assert "load 5" in said and "going back 2 x" in said
+
+
+@pytest.mark.parametrize(("stop", "release"), [(120, 60), (2, 60), (120, 20), (600, 12)])
+def test_a_release_that_never_comes_to_an_end_takes_no_longer_than_its_two_terms(
+    stop: int, release: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look finds a server that was just born, and that only SIGKILL ends, in its last moment.
+
+    What is born later is what the gate sees.
+    """
+    time, ends = 0.0, 0
+    seen, born = landscape(), process(50, *VLLM)
+
+    def end(trees: Any, seconds: float) -> Ended:
+        nonlocal time, ends
+        time += seconds + min(ending.ORPHAN_SECONDS, seconds) + ending.KILL_SECONDS
+        ends += 1
+        return Ended((born,), ())
+
+    monkeypatch.setattr(clock, "now", lambda: time)
+    monkeypatch.setattr(phases, "survey", lambda: seen)
+    monkeypatch.setattr(phases, "look_again", lambda _: seen)
+    monkeypatch.setattr(phases, "plan_for", lambda *_: ReleasePlan(end=(Tree(born, (born,)),)))
+    monkeypatch.setattr(phases, "uids_of", lambda *_: frozenset())
+    monkeypatch.setattr(phases, "end_trees", end)
+    store = Store(tmp_path)
+    store.prepare()
+    asked = replace(order(), deadlines=Deadlines(stop=stop, release=release))
+    does = phases.Phases(store, lambda _: None)
+    does.release(asked)
+    terms = dict(bound(asked, None).terms)
+    assert 1 < ends <= 1 + phases.ROUNDS
+    assert time <= terms["stop"] + terms["release"]

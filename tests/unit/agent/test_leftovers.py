@@ -115,6 +115,20 @@ def test_only_real_sockets_without_a_listener_are_removed(short_path: Path) -> N
     live.close()
 
 
+def test_sockets_in_the_private_tmp_of_a_unit_are_left_to_systemd(short_path: Path) -> None:
+    """F40: seen from the host they lie below /tmp, and no listener is known by that path."""
+    private = short_path / "systemd-private-0123-vllm-small.service-ab" / "tmp"
+    private.mkdir(parents=True)
+    name = "0f8b1c2d-1111-2222-3333-444455556660"
+    for folder in (private, short_path):
+        with socket.socket(socket.AF_UNIX) as stale:
+            stale.bind(str(folder / name))
+    own_tmp = Sweep({ME}, time.time() + 1, shm=short_path, tmp=None)
+    assert own_tmp.finish().sockets == 0, "those of the host are not this unit's"
+    assert sweep(short_path).finish().sockets == 1
+    assert os.listdir(private) == [name]
+
+
 def test_120_000_stale_semaphores_are_swept_within_seconds(tmp_path: Path) -> None:
     """F37. On a file system in memory, as /dev/shm is."""
     folder = Path("/dev/shm") / f"cutover-test-{os.getpid()}"

@@ -66,6 +66,17 @@ def test_a_constant_rest_passes_only_with_idle_mib_and_else_gives_the_line_to_pa
     )
 
 
+def test_a_new_model_never_sees_memory_that_is_still_being_let_go() -> None:
+    """F19: it would abort when free memory grows while it measures."""
+    falling = [reading(mib, mib) for mib in range(72000, 0, -9000)]
+    for end in range(1, len(falling) + 1):
+        assert closed(falling[:end]) != ""
+    zeros = [reading(0, 0)] * 3
+    assert [closed([*falling, *zeros[:n]]) == "" for n in (1, 2, 3)] == [False, False, True]
+    one_late = [*falling, *zeros[:2], reading(0, 1), *zeros[:2]]
+    assert closed(one_late) != "" and closed([*one_late, zeros[0]]) == ""
+
+
 def test_one_low_reading_is_not_the_end_of_a_release() -> None:
     series = [reading(mib) for mib in (70000, 41000, 900, 38000, 900, 900)]
     assert closed(series, 900) != ""

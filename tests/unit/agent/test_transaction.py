@@ -143,6 +143,18 @@ def test_a_phase_that_fails_brings_the_old_model_back(bench: Bench, phase: str) 
     assert still.order == OLD
 
 
+def test_a_model_is_started_only_behind_the_open_gate(bench: Bench) -> None:
+    """F19: release and gate first; nothing starts and crashes against a GPU that is not free."""
+    started: list[str] = []
+    bench.patch.setattr(systemd, "start", started.append)
+    attempt, asked = bench.run(gate__small=RuntimeError("GPU 1 900 MiB"))
+    assert (started, asked.count("gate small")) == ([], 1)
+    assert attempt.outcome == "dead-end" and "start" not in attempt.begun
+    attempt, asked = bench.run()
+    assert started == [order().unit]
+    assert attempt.done.index("release") < attempt.done.index("gate") < attempt.done.index("start")
+
+
 def test_a_release_that_fails_twice_still_starts_the_old_model(bench: Bench) -> None:
     bench.serving(OLD)
     attempt, asked = bench.run(release__small=RuntimeError("sweep failed"))
