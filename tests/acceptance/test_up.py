@@ -63,7 +63,7 @@ def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
 ) -> None:
     serving.configure(active=VLLM)
     shown = serving.preview("--diff").text
-    assert f'~ deployment : "{SGLANG}" => "{VLLM}"' in shown
+    assert re.search(rf'~ deployment +: "{SGLANG}" => "{VLLM}"', shown)
     assert shown.count(f'"{SGLANG}" => "{VLLM}"') == 3, "once in the order, once in each service"
     assert "replace" not in shown
     run = serving.up()
