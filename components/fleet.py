@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env
 
+from components.facts import Facts, Question
 from cutover.catalogue import load_catalogue
 from cutover.deployment import Deployment
 from cutover.errors import ConfigError
+from cutover.facts import NO_FACTS, Answer, NoFacts
+from cutover.orders import order_for
 from cutover.selection import active_deployment
-from cutover.settings import Settings, load_settings, private_key
+from cutover.settings import Host, Settings, load_settings, private_key
+from cutover.units import render_unit
 
 if TYPE_CHECKING:
     from components.step import Step
@@ -35,7 +40,8 @@ def fleet() -> None:
     except ConfigError as error:
         pulumi.log.error(str(error))
         sys.exit(ALREADY_TOLD)
-    build(settings, catalogue, active, keys)
+    answers = ask(settings, active, keys) if settings.facts else None
+    build(settings, catalogue, active, keys, answers)
 
 
 def build(
@@ -43,18 +49,47 @@ def build(
     catalogue: Mapping[str, Deployment],
     active: Deployment,
     keys: Mapping[str, str | None],
+    answers: Facts | None,
 ) -> None:
     """Registers the hosts, and exports what each of them serves."""
     # Imported late: the provider's SDK takes a while, and bad config shall be told at once.
     from components.gpu_host import GpuHost, GpuHostArgs
 
+    found = answers.answers() if answers else {}
+    stop_at_strangers(settings.hosts, found)
+    moment = int(time.time())
     before: Step | None = None
     for name, host in settings.hosts.items():
-        args = GpuHostArgs(host, keys[name], catalogue, active, settings.secrets)
+        facts = found.get(name, NO_FACTS)
+        args = GpuHostArgs(host, keys[name], catalogue, active, settings.secrets, facts, moment)
         gpu_host = GpuHost(name, args, before)
         # One host after the other: a host that fails stops those that come after it.
         before = gpu_host.serve
         pulumi.export(name, gpu_host.result)
+
+
+def ask(settings: Settings, active: Deployment, keys: Mapping[str, str | None]) -> Facts:
+    """Asks the hosts in the background: the provider's SDK takes as long to import."""
+    text = render_unit(active)
+    return Facts(
+        {
+            name: Question(host, keys[name], order_for(name, host, active, text).to_json())
+            for name, host in settings.hosts.items()
+        }
+    )
+
+
+def stop_at_strangers(hosts: Mapping[str, Host], found: Mapping[str, Answer]) -> None:
+    """Ends the run before the first command where a host shows another key than its pin."""
+    file = f"Pulumi.{pulumi.get_stack()}.yaml"
+    for name, answer in found.items():
+        if isinstance(answer, NoFacts) and answer.stranger:
+            pulumi.log.error(
+                f"{file}: hosts.{name}.host_key: {hosts[name].address} shows another key: if the "
+                "host was installed anew, compare its key there and pin that one; if not, somebody "
+                "may be in between, and nothing was sent to it"
+            )
+            sys.exit(ALREADY_TOLD)
 
 
 def stack_config(namespace: str) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from components.agent import agent_step
 from components.model_deployment import ModelDeployment, ModelDeploymentArgs
 from components.release import cutover
 from components.step import Channel, Step
+from components.telling import tell
 from cutover.deployment import Deployment
+from cutover.facts import AGENT, NO_FACTS, STAGE, Answer, Repair, repair_of
 from cutover.orders import declared_for, order_for, public_url
 from cutover.settings import Host
 from cutover.units import render_environment, render_unit
@@ -33,6 +35,9 @@ class GpuHostArgs:
     catalogue: Mapping[str, Deployment]
     active: Deployment
     secrets: Mapping[str, str]
+    facts: Answer = NO_FACTS
+    moment: int = 0
+    """Seconds since the epoch, of this run."""
 
 
 class GpuHost(pulumi.ComponentResource):
@@ -47,16 +52,21 @@ class GpuHost(pulumi.ComponentResource):
         """`after` is the step of another host that this one's cutover waits for."""
         super().__init__(TYPE, name)
         channel = Channel(name, connection(args), args.host.uses_sudo)
-        agent = agent_step(channel, TYPE, self)
+        order = order_for(name, args.host, args.active, render_unit(args.active))
+        tell(name, args.host, args.facts, order, self)
+
+        def repair(root: str) -> Repair:
+            return repair_of(args.facts, root, args.moment)
+
+        agent = agent_step(channel, TYPE, repair(AGENT), self)
         deployments, last = {}, agent
         for key, deployment in args.catalogue.items():
             files = ModelDeploymentArgs(
                 deployment, render_unit(deployment), render_environment(deployment, args.secrets)
             )
-            deployments[key] = ModelDeployment(files, channel, last, self)
+            deployments[key] = ModelDeployment(files, channel, last, self, repair)
             last = deployments[key].unit
         active = deployments[args.active.name]
-        order = order_for(name, args.host, args.active, render_unit(args.active))
         puts = [step for d in deployments.values() for step in (d.environment, d.unit)]
         steps = cutover(
             channel,
@@ -64,6 +74,7 @@ class GpuHost(pulumi.ComponentResource):
             active.environment.receipt,
             [agent, *puts, *([after] if after else [])],
             self,
+            repair(STAGE),
         )
         last = steps.serve
         for key, deployment in args.catalogue.items():

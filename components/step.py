@@ -11,6 +11,8 @@ from typing import Any
 import pulumi
 from pulumi_command import remote
 
+from cutover.facts import NO_REPAIR, Repair
+
 AGENT = "/usr/local/bin/cutover"
 
 
@@ -45,10 +47,12 @@ class Step:
         parent: pulumi.Resource,
         delete: str | None = None,
         hidden: bool = False,
+        repair: Repair = NO_REPAIR,
     ) -> None:
         """`hidden` keeps a long or repeated stdin out of the diff; the command line still shows
         that something changes. `delete` undoes the step; its text has to stay valid for ever,
-        since old states hold it.
+        since old states hold it. `repair` is for a step whose work can drift on the host: where the
+        host could not be asked, the count of repairs on its command line stays what it was.
         """
         # Without the agent there is nothing of ours on the host that a delete could remove.
         undo = delete and f"test ! -x {AGENT} || {delete}"
@@ -65,8 +69,11 @@ class Step:
                 depends_on=[step.command for step in after],
                 delete_before_replace=bool(delete),
                 hide_diffs=["stdin"] if hidden else None,
+                ignore_changes=None if repair.known else ["create"],
             ),
         )
+        for reason in repair.reasons:
+            pulumi.log.warn(f"{channel.host}: {reason}: `pulumi up` repairs it", self.command)
 
     @property
     def result(self) -> pulumi.Output[dict[str, Any]]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, ValidationError, model_validator
 
 from cutover.errors import config_error
 from cutover.fields import ModelError, Name, SecretText, Strict, VariableName, plain_text, setting
 from cutover.host import Host, private_key
 
 __all__ = ["Host", "Settings", "load_settings", "private_key"]
+
+
+def _switch(value: Any) -> Any:
+    """Config values that are no objects arrive as text."""
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
 class Settings(Strict):
@@ -33,6 +38,12 @@ class Settings(Strict):
     )
     catalogue: str = setting(
         "Folder of the catalogue.", "the path of a folder", "deployments", min_length=1
+    )
+
+    facts: Annotated[bool, BeforeValidator(_switch)] = setting(
+        "Whether the hosts are asked what is true there, in every preview and up.",
+        "true or false",
+        True,
     )
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ import os
 import sys
 
 # Everything is imported here, at the start: the archive may be replaced while this runs.
-from . import deploy, lock, resources, status
+from . import deploy, facts, lock, repairs, resources, status
 from .attempt import UNTIL, Journal
 from .checks import Refused
 from .converge import converge
@@ -26,7 +26,8 @@ def main() -> int:
         print("cutover: run it as root, or with sudo", file=sys.stderr)
         return 77
     store = Store()
-    store.prepare()
+    if arguments.run is not _facts:
+        store.prepare()
     try:
         return int(arguments.run(store, arguments))
     except (Failed, Refused, OrderError, SystemdError) as error:
@@ -36,12 +37,15 @@ def main() -> int:
 
 def _put(store: Store, arguments: argparse.Namespace) -> int:
     record = Record(arguments.owner, arguments.kind, arguments.deployment, arguments.unit)
-    return _print(resources.put(store, record, sys.stdin.read()))
+    return _print(resources.put(store, record, sys.stdin.read(), arguments.repair))
 
 
 def _converge(store: Store, arguments: argparse.Namespace) -> int:
     order = Order.from_json(sys.stdin.read())
-    return _print(converge(store, order, arguments.until))
+    result = converge(store, order, arguments.until)
+    if arguments.until == "staged":
+        repairs.note(store, repairs.STAGE, arguments.repair)
+    return _print(result)
 
 
 def _service(store: Store, arguments: argparse.Namespace) -> int:
@@ -57,7 +61,15 @@ def _drop(store: Store, arguments: argparse.Namespace) -> int:
 def _settle(store: Store, arguments: argparse.Namespace) -> int:
     archive = deploy.own_archive()
     deploy.settle(archive)
+    repairs.note_agent(store, archive.stem)
+    repairs.note(store, repairs.AGENT, arguments.repair)
     return _print({"receipt": archive.stem})
+
+
+def _facts(store: Store, arguments: argparse.Namespace) -> int:
+    request = json.loads(sys.stdin.readline().strip() or "null")
+    wanted = Order.from_json(json.dumps(request)) if request else None
+    return _print(facts.facts(store, wanted))
 
 
 def _leave(store: Store, arguments: argparse.Namespace) -> int:
@@ -107,10 +119,12 @@ def _parser() -> argparse.ArgumentParser:
     put.add_argument("--owner", required=True)
     put.add_argument("--deployment", required=True)
     put.add_argument("--unit", required=True)
+    put.add_argument("--repair", type=int, default=0, help="undo what was changed on the host")
     put.set_defaults(run=_put)
     step = commands.add_parser("converge")
     step.add_argument("--until", required=True, choices=tuple(UNTIL))
     step.add_argument("--receipt", default="", help="only makes the step run again when it changes")
+    step.add_argument("--repair", type=int, default=0)
     step.set_defaults(run=_converge)
     service = commands.add_parser("service")
     service.add_argument("--owner", required=True)
@@ -119,7 +133,10 @@ def _parser() -> argparse.ArgumentParser:
     drop = commands.add_parser("drop")
     drop.add_argument("--owner", required=True)
     drop.set_defaults(run=_drop)
-    commands.add_parser("settle").set_defaults(run=_settle)
+    settle = commands.add_parser("settle")
+    settle.add_argument("--repair", type=int, default=0)
+    settle.set_defaults(run=_settle)
+    commands.add_parser("facts").set_defaults(run=_facts)
     leave = commands.add_parser("leave")
     leave.add_argument("--owner", required=True)
     leave.set_defaults(run=_leave)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
@@ -26,6 +27,14 @@ def settle(archive: Path) -> None:
     versions = sorted(LIBRARY.glob("*.pyz"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in [path for path in versions if path != archive][KEEP - 1 :]:
         old.unlink()
+
+
+def is_whole(archive: Path) -> bool:
+    """Whether an archive is there and holds what its name, the start of its digest, says."""
+    try:
+        return hashlib.sha256(archive.read_bytes()).hexdigest().startswith(archive.stem)
+    except OSError:
+        return False
 
 
 def remove(store: Store) -> None:

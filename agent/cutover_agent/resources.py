@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import install, systemd
+from . import install, repairs, systemd
 from .checks import Refused
 from .converge import converge, look
 from .follow import Failed, say
 from .order import Declared, Order
+from .repair import repair
 from .store import Record, Store
 
 
-def put(store: Store, record: Record, text: str) -> dict[str, Any]:
-    """Stores a text for its owner; nothing that runs is touched."""
+def put(store: Store, record: Record, text: str, count: int = 0) -> dict[str, Any]:
+    """Stores a text for its owner; nothing that runs is touched.
+
+    With a count of repairs, what drifted on the host is undone first.
+    """
     kept = Record(record.owner, record.kind, record.deployment, record.unit, store.keep(text))
     store.own(kept)
+    if count:
+        for line in repair(store, kept):
+            say(line)
+    repairs.note(store, repairs.root_of(record.kind, record.deployment), count)
     return {"receipt": store.receipt(kept.digest)}
 
 
@@ -77,6 +85,7 @@ def drop(store: Store, owner: str) -> None:
     if record is None:
         return
     store.disown(owner)
+    repairs.note(store, repairs.root_of(record.kind, record.deployment), None)
     if record.kind == "service":
         for line in install.retire_orphans(store):
             say(line)

@@ -45,6 +45,8 @@ class Serving:
     since: float
     """Seconds since the epoch."""
     evidence: dict[str, Any] = field(default_factory=dict)
+    stale: bool = False
+    """Whether its process was started from files that somebody had changed by hand."""
 
 
 class Store:

@@ -1,0 +1,35 @@
+"""Says on the host's own resource what the host said about itself."""
+
+from __future__ import annotations
+
+import pulumi
+
+from cutover.facts import Answer, NoFacts
+from cutover.host import Host
+from cutover.outlook import sentences
+from cutover_agent.order import Order
+
+
+def tell(name: str, host: Host, answer: Answer, order: Order, resource: pulumi.Resource) -> None:
+    """Log lines of a preview; a host that does not answer fails an `up` at its first command."""
+    if isinstance(answer, NoFacts):
+        _tell_silence(name, answer, resource)
+        return
+    if not host.host_key and answer.host_key:
+        pulumi.log.warn(
+            f"{name}: its key is not pinned, so any machine at {host.address} is believed: compare "
+            f"it with /etc/ssh/*.pub there, then add `host_key: {answer.host_key}`",
+            resource,
+        )
+    for sentence in sentences(answer, order):
+        pulumi.log.info(f"{name}: {sentence}", resource)
+
+
+def _tell_silence(name: str, answer: NoFacts, resource: pulumi.Resource) -> None:
+    if not answer.reason:
+        return
+    text = f"{name}: the host cannot be asked: {answer.reason}"
+    if pulumi.runtime.is_dry_run():
+        pulumi.log.warn(f"{text}; what has drifted there is not shown", resource)
+    else:
+        pulumi.log.error(text, resource)
