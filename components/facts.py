@@ -53,6 +53,12 @@ class Question:
     private_key: str | None
     order: str
     """JSON."""
+    unit_text: str
+
+    @property
+    def line(self) -> str:
+        """What the agent reads."""
+        return json.dumps({"order": json.loads(self.order), "unit_text": self.unit_text})
 
 
 class Facts:
@@ -145,7 +151,7 @@ async def _talk(
     script = _ASK.format(name=archive.digest[:16], send=SEND, borrow=shlex.quote(_BORROW))
     words = ["sudo", "-n", "sh", "-c", script] if question.host.uses_sudo else ["sh", "-c", script]
     async with connection.create_process(shlex.join(words)) as process:
-        process.stdin.write(json.dumps(json.loads(question.order)) + "\n")
+        process.stdin.write(question.line + "\n")
         line = await process.stdout.readline()
         if line.strip() == SEND:
             process.stdin.write(base64.b64encode(archive.data).decode() + "\n")

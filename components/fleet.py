@@ -73,7 +73,7 @@ def ask(settings: Settings, active: Deployment, keys: Mapping[str, str | None]) 
     text = render_unit(active)
     return Facts(
         {
-            name: Question(host, keys[name], order_for(name, host, active, text).to_json())
+            name: Question(host, keys[name], order_for(name, host, active, text).to_json(), text)
             for name, host in settings.hosts.items()
         }
     )

@@ -19,6 +19,7 @@ def sentences(facts: Facts, order: Order) -> list[str]:
     value = facts.value
     lines = [_headline(value, order)]
     lines += [f"`stage` would refuse: {reason}" for reason in value.get("refusals", ())]
+    lines += _by_hand(value.get("by_hand"), order)
     foreign = [holder for holder in value["holders"] if not holder["ours"]]
     if foreign:
         lines.append(f"GPUs are also held by {_listed([_holder(each) for each in foreign])}")
@@ -32,6 +33,17 @@ def sentences(facts: Facts, order: Order) -> list[str]:
     return lines
 
 
+def _by_hand(found: Mapping[str, Any] | None, order: Order) -> list[str]:
+    if not found:
+        return []
+    if found["differences"]:
+        differing = "; ".join(found["differences"])
+        return [f"{order.unit} was written by hand and differs, so it is restarted: {differing}"]
+    pending = ", ".join(found["pending"])
+    said = f"{order.unit} was written by hand and runs the same: it is taken over as it runs"
+    return [f"{said}; pending until its next start: {pending}" if pending else said]
+
+
 def will_switch(value: Mapping[str, Any], order: Order) -> bool:
     """Whether an `up` stops what serves, as far as the facts tell."""
     serves = value.get("serves")
@@ -40,6 +52,9 @@ def will_switch(value: Mapping[str, Any], order: Order) -> bool:
 
 def _headline(value: Mapping[str, Any], order: Order) -> str:
     serves = value.get("serves")
+    by_hand = value.get("by_hand")
+    if not serves and by_hand and not by_hand["differences"]:
+        return f"{order.unit} serves {order.deployment}"
     if value.get("busy"):
         return f"a cutover to {value['busy']} is under way: wait for its end"
     now = _serving(serves, value["gpus"]["used_mib"]) if serves else "nothing of ours serves"

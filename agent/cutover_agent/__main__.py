@@ -67,9 +67,9 @@ def _settle(store: Store, arguments: argparse.Namespace) -> int:
 
 
 def _facts(store: Store, arguments: argparse.Namespace) -> int:
-    request = json.loads(sys.stdin.readline().strip() or "null")
-    wanted = Order.from_json(json.dumps(request)) if request else None
-    return _print(facts.facts(store, wanted))
+    request = json.loads(sys.stdin.readline().strip() or "{}")
+    wanted = Order.from_json(json.dumps(request["order"])) if request else None
+    return _print(facts.facts(store, wanted, request.get("unit_text", "")))
 
 
 def _leave(store: Store, arguments: argparse.Namespace) -> int:

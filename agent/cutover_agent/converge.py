@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from . import lock
+from .adopt import adopt
 from .attempt import Attempt, Journal, latest, new_id
 from .checks import check
 from .clock import Deadline, boot_id, now, wait_for
@@ -61,6 +62,8 @@ def converge(store: Store, order: Order, until: str) -> dict[str, Any]:
     A step first completes whatever comes before it. Raises Failed, Refused or OrderError.
     """
     with lock.held("converge"):
+        if until == "staged":
+            adopt(store, order)
         seen = look(store, order)
         action = decide(order, until, seen)
         if action == "stage":

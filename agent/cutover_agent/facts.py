@@ -35,10 +35,12 @@ GPU_SECONDS = 5.0
 """Facts are no gate: an nvidia-smi that takes longer is said to be slow, and not waited for."""
 
 
-def facts(store: Store, wanted: Optional[Order]) -> dict[str, Any]:
-    """The host as it is; `wanted` is what the program is about to order, if anything."""
+def facts(store: Store, wanted: Optional[Order], unit_text: str) -> dict[str, Any]:
+    """The host as it is; `wanted` is what the program is about to order, if anything, and
+    `unit_text` the unit of that.
+    """
     with ThreadPoolExecutor() as pool:
-        ahead = pool.submit(outlook, store, wanted, GPU_SECONDS)
+        ahead = pool.submit(outlook, store, wanted, unit_text, GPU_SECONDS)
         persistence = pool.submit(persistence_mode)
         known = store.root.is_dir()
         about_us = _ours(store, wanted) if known else {}

@@ -29,7 +29,8 @@ def refusal(store: Store, unit: str) -> Optional[str]:
     path = UNITS / unit
     if path.is_symlink() and str(path.resolve()) == "/dev/null":
         return f"{unit} is masked: run `systemctl unmask {unit}` or name the unit otherwise"
-    if path.is_symlink() or (path.exists() and str(path) not in store.installed()):
+    ours = str(path) in store.installed() or file_digest(path) in store.put_units(unit)
+    if path.is_symlink() or (path.exists() and not ours):
         return (
             f"{path} is there and was not written by cutover: "
             "move it away, or give the deployment another unit name"

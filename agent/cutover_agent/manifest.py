@@ -102,5 +102,10 @@ def changed_before_start(unit: Loaded, paths: list[Path]) -> bool:
     return any(when < _since_epoch(unit.started) for when in times)
 
 
+def changed_after_start(unit: Loaded, paths: list[Path]) -> bool:
+    """Whether one of the files is newer than the unit's process, and so says nothing about it."""
+    return any(path.lstat().st_ctime > _since_epoch(unit.started) for path in paths)
+
+
 def _since_epoch(monotonic: int) -> float:
     return time.time() - (time.monotonic() - monotonic / 1e6)

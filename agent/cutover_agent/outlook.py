@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any, Optional
 
 from . import checks, install, systemd
+from .adopt import compare
 from .gpus import read_gpus, read_rows
 from .holders import Landscape, look
 from .mask import hide
@@ -17,8 +19,10 @@ MOST = 16
 """Holders and refusals that are told; a box has 8 GPUs and a few processes on each."""
 
 
-def outlook(store: Store, wanted: Optional[Order], seconds: float) -> dict[str, Any]:
-    """GPUs, who holds them, and what stands in the way of an order."""
+def outlook(
+    store: Store, wanted: Optional[Order], unit_text: str, seconds: float
+) -> dict[str, Any]:
+    """GPUs, who holds them, and what stands in the way of an order and its unit's text."""
     seen = look(read_gpus(seconds), read_rows(seconds), systemd.main_pids())
     ours = store.units() if store.root.is_dir() else frozenset()
     return {
@@ -27,7 +31,7 @@ def outlook(store: Store, wanted: Optional[Order], seconds: float) -> dict[str, 
             "used_mib": [gpu.used_mib for gpu in seen.reading.gpus],
         },
         "holders": _holders(seen, ours),
-        **(_ahead(store, wanted, seen, ours) if wanted else {}),
+        **(_ahead(store, wanted, unit_text, seen, ours) if wanted else {}),
     }
 
 
@@ -46,10 +50,13 @@ def _holders(seen: Landscape, ours: frozenset[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _ahead(store: Store, wanted: Order, seen: Landscape, ours: frozenset[str]) -> dict[str, Any]:
+def _ahead(
+    store: Store, wanted: Order, unit_text: str, seen: Landscape, ours: frozenset[str]
+) -> dict[str, Any]:
     running = checks.running_units(store) if ours else frozenset()
     plan = plan_release(seen, ours | {wanted.unit}, running, wanted.policy)
-    refused = install.refusal(store, wanted.unit)
+    by_hand = compare(store, wanted.unit, unit_text, "") if unit_text else None
+    refused = None if by_hand and not by_hand.differences else install.refusal(store, wanted.unit)
     refusals = [
         *checks.gpu_reasons(seen.reading, wanted.host_gpus),
         *([refused] if refused else []),
@@ -59,4 +66,5 @@ def _ahead(store: Store, wanted: Order, seen: Landscape, ours: frozenset[str]) -
     return {
         "ends": [hide(line) for line in plan.summary()[:MOST]],
         "refusals": [hide(line) for line in refusals[:MOST]],
+        "by_hand": by_hand and dataclasses.asdict(by_hand),
     }

@@ -35,7 +35,7 @@ def repair(store: Store, record: Record) -> list[str]:
     path = path_of(record)
     wrong = [path] if state_of(store, path) not in (AS_WRITTEN, NOT_WRITTEN) else []
     _mark_stale(store, record.unit, [*wrong, *extra])
-    lines = [_drop(store, record.unit, each) for each in extra]
+    lines = [take_away(store, record.unit, each) for each in extra]
     lines += [_restore(store, each) for each in wrong]
     if lines:
         systemd.call("daemon-reload")
@@ -60,7 +60,8 @@ def _mark_stale(store: Store, unit: str, changed: list[Path]) -> None:
         store.set_serving(dataclasses.replace(serving, stale=True))
 
 
-def _drop(store: Store, unit: str, path: Path) -> str:
+def take_away(store: Store, unit: str, path: Path) -> str:
+    """Saves a drop-in and removes it; says so."""
     line = f"drop-in {shown(path)}"
     saved = _save(store, path, f"{unit}.{path.name}")
     remove(path)

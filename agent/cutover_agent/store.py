@@ -112,6 +112,11 @@ class Store:
                 return record.digest
         raise OrderError(f"{deployment}: its {kind} text is not on this host: {LOST}")
 
+    def put_units(self, unit: str) -> frozenset[str]:
+        """Digests of the texts that were put for a unit's file."""
+        mine = (r for r in self.records().values() if (r.kind, r.unit) == ("unit", unit))
+        return frozenset(record.digest for record in mine)
+
     def units(self) -> frozenset[str]:
         """The units of this program: put here, or written by it and not yet removed."""
         put = {record.unit for record in self.records().values()}

@@ -77,6 +77,13 @@ class Stack:
         assert text.count(old) == 1, f"{old!r} is not once in {path.name}"
         path.write_text(text.replace(old, new))
 
+    def change_agent(self) -> None:
+        """Gives this project an agent of its own that differs from the others in a comment."""
+        (self.folder / "agent").unlink()
+        shutil.copytree(ROOT / "agent", self.folder / "agent")
+        path = self.folder / "agent/cutover_agent/__init__.py"
+        path.write_text(path.read_text() + "# another version\n")
+
     # The CLI.
 
     def up(self, *options: str, fails: bool = False) -> Run:
