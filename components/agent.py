@@ -45,4 +45,5 @@ def agent_step(channel: Channel, kind: str, repair: Repair, parent: pulumi.Resou
         parent=parent,
         hidden=True,
         repair=repair,
+        keeps_serving=True,
     )

@@ -75,6 +75,7 @@ def ask(settings: Settings, active: Deployment, keys: Mapping[str, str | None]) 
         {
             name: Question(host, keys[name], order_for(name, host, active, text).to_json(), text)
             for name, host in settings.hosts.items()
+            if not host.gone
         }
     )
 

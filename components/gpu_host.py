@@ -51,7 +51,8 @@ class GpuHost(pulumi.ComponentResource):
     def __init__(self, name: str, args: GpuHostArgs, after: Step | None) -> None:
         """`after` is the step of another host that this one's cutover waits for."""
         super().__init__(TYPE, name)
-        channel = Channel(name, connection(args), args.host.uses_sudo)
+        host = args.host
+        channel = Channel(name, connection(args), host.uses_sudo, host.gone, host.protect)
         order = order_for(name, args.host, args.active, render_unit(args.active))
         tell(name, args.host, args.facts, order, self)
 

@@ -54,6 +54,7 @@ def cutover(
             parent=parent,
             hidden=name != "stage",
             repair=repair,
+            keeps_serving=name == "serve",
         )
 
     stage = step("stage", "staged", put, after, repair)

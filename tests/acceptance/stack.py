@@ -94,9 +94,15 @@ class Stack:
         """`pulumi preview`."""
         return self._checked(fails, "preview", *options)
 
-    def destroy(self) -> Run:
+    def destroy(self, fails: bool = False) -> Run:
         """`pulumi destroy`."""
-        return self._checked(False, "destroy", "--yes", "--skip-preview")
+        return self._checked(fails, "destroy", "--yes", "--skip-preview")
+
+    def resources(self) -> list[str]:
+        """What the stack's state holds, the stack itself left out."""
+        value = json.loads(self._run("stack", "export", "--stack", self.name).text)
+        found = value["deployment"].get("resources", [])
+        return [each["urn"] for each in found if each["type"] != "pulumi:pulumi:Stack"]
 
     def outputs(self) -> dict[str, Any]:
         """`pulumi stack output`."""
@@ -127,7 +133,7 @@ class Stack:
 
 def settings(host: Host, **changes: Any) -> dict[str, Any]:
     """What the stack config says about a practice host."""
-    return {
+    found = {
         "address": host.address,
         "port": host.port,
         "key_file": str(host.key_path),
@@ -135,6 +141,7 @@ def settings(host: Host, **changes: Any) -> dict[str, Any]:
         "gpus": 8,
         **changes,
     }
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def serves(host: Host) -> str | None:

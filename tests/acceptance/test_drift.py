@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 
-from sandbox import Host
+from sandbox import Host, start
 from tests.acceptance.stack import (
     MODELS,
     SGLANG,
@@ -17,6 +17,7 @@ from tests.acceptance.stack import (
     Stack,
     enabled,
     serves,
+    settings,
     unit,
 )
 
@@ -128,8 +129,19 @@ KINDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stack, Host]]:
+    """One serving host for all kinds of drift: each of them ends as it began."""
+    with start("box", state=tmp_path_factory.mktemp("hosts")) as box:
+        stack = Stack(tmp_path_factory.mktemp("stack"))
+        stack.configure(active=SGLANG, hosts={"box": settings(box)})
+        stack.up()
+        yield stack, box
+
+
 @pytest.mark.parametrize("drift", KINDS.values(), ids=KINDS)
-def test_drift_is_shown_repaired_and_gone(drift: Drift, serving: Stack, box: Host) -> None:
+def test_drift_is_shown_repaired_and_gone(drift: Drift, shared: tuple[Stack, Host]) -> None:
+    serving, box = shared
     drift.change(box)
     process = unit(box, UNITS[SGLANG], "MainPID")
     shown = serving.preview("--expect-no-changes", fails=True).text
