@@ -9,10 +9,10 @@ TOOLCHAIN := PYTHONPATH=dev $(PYTHON) -m toolchain
 WITH_TOOLS := tools=$$($(TOOLCHAIN) env) && eval "$$tools"
 PARALLEL ?= 2
 
-.PHONY: help setup env demo test lint stop clean
+.PHONY: help setup env demo test test-faults lint stop clean
 
 help:  ## Show what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 setup:  ## Install or build what is missing; nothing to do the second time
 	@$(TOOLCHAIN) setup
@@ -27,6 +27,10 @@ demo:  ## Start a practice GPU host, serve a model, switch to another
 test: lint  ## Run every test
 	@$(WITH_TOOLS)
 	exec pytest -n $(PARALLEL) --dist loadgroup
+
+test-faults:  ## Let every fault strike in every phase; the table goes to build/faults.json
+	@$(WITH_TOOLS)
+	FAULTS=all exec pytest -n $(PARALLEL) tests/faults
 
 lint:  ## Check style and types
 	@$(WITH_TOOLS)

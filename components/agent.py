@@ -28,6 +28,12 @@ os.rename(path + ".new", path)
 os.execv(sys.executable, [sys.executable, "-I", path, "settle", *sys.argv[2:]])
 """
 
+# The first command on a host: a sudo that wants a password is told before anything is touched.
+_ASK_SUDO = """\
+sudo -n true || { echo 'sudo does not let this user in without a password or a terminal: allow it \
+in /etc/sudoers.d (NOPASSWD, no requiretty), or log in as root; nothing was touched' >&2; exit 77; }
+"""
+
 
 def agent_step(channel: Channel, kind: str, repair: Repair, parent: pulumi.Resource) -> Step:
     """Installs the agent under its digest; deleted last, it takes everything of ours along.
@@ -38,7 +44,8 @@ def agent_step(channel: Channel, kind: str, repair: Repair, parent: pulumi.Resou
     return Step(
         "agent",
         channel,
-        create=channel.line("python3", "-I", "-c", _BOOTSTRAP, archive.digest, *repair.words),
+        create=_ASK_SUDO * channel.sudo
+        + channel.line("python3", "-I", "-c", _BOOTSTRAP, archive.digest, *repair.words),
         delete=channel.agent("leave", "--owner", owner(kind, channel, "agent")),
         stdin=f"{archive.digest}\n{base64.b64encode(archive.data).decode()}",
         after=[],

@@ -9,12 +9,13 @@ import os
 import shlex
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import build
 from cutover.facts import Answer, NoFacts, parse
-from cutover.host import Host
+from cutover.host import Host, Keys, Proxy
 
 if TYPE_CHECKING:
     import asyncssh
@@ -50,7 +51,7 @@ class Question:
     """One host, how to log in there, and what is about to be ordered from it."""
 
     host: Host
-    private_key: str | None
+    keys: Keys
     order: str
     """JSON."""
     unit_text: str
@@ -98,17 +99,26 @@ async def _ask(question: Question, archive: build.Archive) -> Answer:
 
 
 async def _answer(question: Question, archive: build.Archive) -> Answer:
-    connection = await _connect(question)
-    try:
+    host = question.host
+    async with AsyncExitStack() as opened:
+        tunnel = None
+        if host.proxy:
+            phrase = None if host.proxy.key_file else host.key_passphrase
+            tunnel = await _connect(host.proxy, question.keys.proxy, phrase, None)
+            opened.push_async_exit(tunnel)
+        connection = await _connect(host, question.keys.host, host.key_passphrase, tunnel)
+        opened.push_async_exit(connection)
         return await _talk(connection, question, archive)
-    finally:
-        connection.close()
 
 
-async def _connect(question: Question) -> asyncssh.SSHClientConnection:
+async def _connect(
+    host: Host | Proxy,
+    key: str | None,
+    passphrase: str | None,
+    tunnel: asyncssh.SSHClientConnection | None,
+) -> asyncssh.SSHClientConnection:
     import asyncssh
 
-    host = question.host
     options: dict[str, Any] = {"known_hosts": None}
     if host.host_key:
         pinned = asyncssh.import_public_key(host.host_key)
@@ -119,8 +129,9 @@ async def _connect(question: Question) -> asyncssh.SSHClientConnection:
     return await asyncssh.connect(
         host.address,
         host.port,
+        tunnel=tunnel or (),
         username=host.user,
-        client_keys=await _keys(question),
+        client_keys=await _keys(key, passphrase),
         agent_path=None,
         config=None,
         connect_timeout=CONNECT_SECONDS,
@@ -128,13 +139,12 @@ async def _connect(question: Question) -> asyncssh.SSHClientConnection:
     )
 
 
-async def _keys(question: Question) -> list[Any]:
+async def _keys(key: str | None, passphrase: str | None) -> list[Any]:
     """The key that the config gives, else those of the SSH agent; nothing from ~/.ssh."""
     import asyncssh
 
-    if question.private_key:
-        phrase = question.host.key_passphrase
-        return [asyncssh.import_private_key(question.private_key, phrase)]
+    if key:
+        return [asyncssh.import_private_key(key, passphrase)]
     path = os.environ.get("SSH_AUTH_SOCK")
     if not path:
         raise ValueError("there is neither a key nor an SSH agent")

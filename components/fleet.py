@@ -13,13 +13,15 @@ import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env
 
 from components.facts import Facts, Question
+from cutover.advice import advice
 from cutover.catalogue import load_catalogue
 from cutover.deployment import Deployment
 from cutover.errors import ConfigError
 from cutover.facts import NO_FACTS, Answer, NoFacts
+from cutover.host import Keys
 from cutover.orders import order_for
-from cutover.selection import active_deployment
-from cutover.settings import Host, Settings, load_settings, private_key
+from cutover.selection import active_deployments
+from cutover.settings import Host, Settings, load_settings, private_key, proxy_key
 from cutover.units import render_unit
 
 if TYPE_CHECKING:
@@ -35,20 +37,26 @@ def fleet() -> None:
     try:
         settings = load_settings(stack_config("cutover"), file)
         catalogue = load_catalogue(Path(settings.catalogue))
-        active = active_deployment(settings, catalogue, file)
-        keys = {name: private_key(name, host, file) for name, host in settings.hosts.items()}
+        active = active_deployments(settings, catalogue, file)
+        keys = {
+            name: Keys(private_key(name, host, file), proxy_key(name, host, file))
+            for name, host in settings.hosts.items()
+        }
     except ConfigError as error:
         pulumi.log.error(str(error))
         sys.exit(ALREADY_TOLD)
     answers = ask(settings, active, keys) if settings.facts else None
+    for deployment in catalogue.values():
+        for sentence in advice(deployment):
+            pulumi.log.warn(sentence)
     build(settings, catalogue, active, keys, answers)
 
 
 def build(
     settings: Settings,
     catalogue: Mapping[str, Deployment],
-    active: Deployment,
-    keys: Mapping[str, str | None],
+    active: Mapping[str, Deployment],
+    keys: Mapping[str, Keys],
     answers: Facts | None,
 ) -> None:
     """Registers the hosts, and exports what each of them serves."""
@@ -61,23 +69,23 @@ def build(
     before: Step | None = None
     for name, host in settings.hosts.items():
         facts = found.get(name, NO_FACTS)
-        args = GpuHostArgs(host, keys[name], catalogue, active, settings.secrets, facts, moment)
+        serves = active[name]
+        args = GpuHostArgs(host, keys[name], catalogue, serves, settings.secrets, facts, moment)
         gpu_host = GpuHost(name, args, before)
         # One host after the other: a host that fails stops those that come after it.
-        before = gpu_host.serve
+        before = None if settings.parallel else gpu_host.serve
         pulumi.export(name, gpu_host.result)
 
 
-def ask(settings: Settings, active: Deployment, keys: Mapping[str, str | None]) -> Facts:
+def ask(settings: Settings, active: Mapping[str, Deployment], keys: Mapping[str, Keys]) -> Facts:
     """Asks the hosts in the background: the provider's SDK takes as long to import."""
-    text = render_unit(active)
-    return Facts(
-        {
-            name: Question(host, keys[name], order_for(name, host, active, text).to_json(), text)
-            for name, host in settings.hosts.items()
-            if not host.gone
-        }
-    )
+    questions = {}
+    for name, host in settings.hosts.items():
+        if not host.gone:
+            text = render_unit(active[name])
+            order = order_for(name, host, active[name], text).to_json()
+            questions[name] = Question(host, keys[name], order, text)
+    return Facts(questions)
 
 
 def stop_at_strangers(hosts: Mapping[str, Host], found: Mapping[str, Answer]) -> None:

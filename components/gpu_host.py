@@ -12,11 +12,13 @@ from pulumi_command import remote
 from components.agent import agent_step
 from components.model_deployment import ModelDeployment, ModelDeploymentArgs
 from components.release import cutover
-from components.step import Channel, Step
+from components.step import Channel, Step, owner
 from components.telling import tell
 from cutover.deployment import Deployment
-from cutover.facts import AGENT, NO_FACTS, STAGE, Answer, Repair, repair_of
+from cutover.facts import AGENT, NO_FACTS, RUNBOOK, STAGE, Answer, Repair, repair_of
+from cutover.host import Keys
 from cutover.orders import declared_for, order_for, public_url
+from cutover.runbook import render_runbook
 from cutover.settings import Host
 from cutover.units import render_environment, render_unit
 
@@ -30,8 +32,7 @@ class GpuHostArgs:
     """What one host is, and what it shall serve."""
 
     host: Host
-    private_key: str | None
-    """None leaves it to the SSH agent."""
+    keys: Keys
     catalogue: Mapping[str, Deployment]
     active: Deployment
     secrets: Mapping[str, str]
@@ -83,6 +84,18 @@ class GpuHost(pulumi.ComponentResource):
             last = deployments[key].declare_service(
                 declared.to_json(), steps.serve.receipt, last, steps.serve
             )
+        signed = ("--owner", owner(TYPE, channel, "runbook"))
+        where = ("--path", args.host.runbook, *repair(RUNBOOK).words)
+        Step(
+            "runbook",
+            channel,
+            create=channel.agent("runbook", *signed, *where),
+            delete=channel.agent("drop", *signed),
+            stdin=render_runbook(name, args.catalogue),
+            after=[last],
+            parent=self,
+            repair=repair(RUNBOOK),
+        )
         self.serve = steps.serve
         self.result = pulumi.Output.all(steps.serve.result, steps.gate.result).apply(
             lambda both: summary(both[0], both[1], public_url(args.host, args.active.listen))
@@ -97,14 +110,34 @@ def connection(args: GpuHostArgs) -> remote.ConnectionArgs:
         host=host.address,
         port=host.port,
         user=host.user,
-        private_key=pulumi.Output.secret(args.private_key) if args.private_key else None,
-        private_key_password=(
-            pulumi.Output.secret(host.key_passphrase) if host.key_passphrase else None
-        ),
+        private_key=_secret(args.keys.host),
+        private_key_password=_secret(host.key_passphrase),
         host_key=host.host_key,
         dial_error_limit=DIALS,
         per_dial_timeout=SECONDS_TO_DIAL,
+        proxy=proxy(args),
     )
+
+
+def proxy(args: GpuHostArgs) -> remote.ProxyConnectionArgs | None:
+    """The jump host on the way, if there is one."""
+    hop = args.host.proxy
+    if hop is None:
+        return None
+    return remote.ProxyConnectionArgs(
+        host=hop.address,
+        port=hop.port,
+        user=hop.user,
+        private_key=_secret(args.keys.proxy),
+        private_key_password=None if hop.key_file else _secret(args.host.key_passphrase),
+        host_key=hop.host_key,
+        dial_error_limit=DIALS,
+        per_dial_timeout=SECONDS_TO_DIAL,
+    )
+
+
+def _secret(text: str | None) -> pulumi.Output[str] | None:
+    return pulumi.Output.secret(text) if text else None
 
 
 def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str, Any]:
@@ -116,5 +149,7 @@ def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str
         "load_seconds": served.get("load_seconds"),
         "tokens_per_second": served.get("tokens_per_second"),
         "down_seconds": served.get("down_seconds"),
+        "environment": served.get("environment"),
+        "warnings": served.get("environment_faults"),
     }
     return {key: value for key, value in found.items() if value is not None}

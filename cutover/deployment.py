@@ -6,18 +6,30 @@ from typing import Literal
 
 from pydantic import model_validator
 
+from cutover.additions import Additions
 from cutover.contradictions import contradictions
 from cutover.deployment_fields import (
     MOST_GPUS,
-    SECONDS,
     Gpus,
-    ListenHost,
     OneLine,
     OptionName,
+    OptionText,
     OptionValue,
-    Seconds,
     ServedName,
     UnitName,
+)
+from cutover.deployment_parts import (
+    DRAIN_MARGIN,
+    STOP_SECONDS,
+    Limits,
+    Listen,
+    Parallel,
+    Parsers,
+    Ready,
+    Restart,
+    Smoke,
+    Speculative,
+    Timeouts,
 )
 from cutover.fields import (
     AN_ABSOLUTE_PATH,
@@ -30,50 +42,10 @@ from cutover.fields import (
     VariableName,
     setting,
 )
+from cutover.host_files import Edit, JsonName, Requirement, view_path
+from cutover.runbook import Notes
 
-
-class Listen(Strict):
-    """Where the server listens."""
-
-    host: ListenHost = setting(
-        "Address that it binds.", "an IP address such as 0.0.0.0 or ::, or a host name", "0.0.0.0"
-    )
-    port: int = setting("TCP port.", "a whole number from 1 to 65535", 8000, ge=1, le=65535)
-
-
-class Timeouts(Strict):
-    """How long each part of a cutover to this deployment may take."""
-
-    load: Seconds = setting("From start to ready.", SECONDS, 900)
-    stop: Seconds = setting("From the stop signal to the kill.", SECONDS, 120)
-    smoke: Seconds = setting("The first answer.", SECONDS, 120)
-
-
-class Restart(Strict):
-    """What systemd does when the server ends by itself."""
-
-    policy: Literal["no", "on-failure", "always"] = setting(
-        "When it is started again.", "`no`, on-failure or always, in quotes", "on-failure"
-    )
-    seconds: Seconds = setting("Pause before that.", SECONDS, 10)
-
-
-class Smoke(Strict):
-    """The request that proves that the model answers."""
-
-    prompt: Text = setting(
-        "What is asked.", "one line of text", "What is the capital of France? Answer in one word."
-    )
-    expect: Text = setting(
-        "What the answer must hold, compared without case; empty accepts any.", "text", ""
-    )
-    max_tokens: int = setting(
-        "Tokens for the answer, thoughts included.",
-        "a whole number from 1 to 32768",
-        64,
-        ge=1,
-        le=32768,
-    )
+__all__ = ["Deployment", "Listen"]
 
 
 class Deployment(Strict):
@@ -87,11 +59,41 @@ class Deployment(Strict):
         "Its systemd unit.",
         "a unit name such as vllm-model.service, not beginning with cutover",
     )
-    engine: Literal["vllm", "sglang"] = setting("What serves it.", "vllm or sglang")
-    python: AbsolutePath = setting("The engine's Python.", AN_ABSOLUTE_PATH)
-    checkpoint: AbsolutePath = setting("Folder of the model.", AN_ABSOLUTE_PATH)
-    draft_checkpoint: AbsolutePath | None = setting(
-        "Folder of the draft model of speculative decoding.", AN_ABSOLUTE_PATH, None
+    engine: Literal["vllm", "sglang", "command"] = setting(
+        "What serves it; `command` is any other server with an OpenAI-like API.",
+        "vllm, sglang or command",
+    )
+    engine_version: OptionText | None = setting(
+        "The engine's release, where it is known: then an option that it does not know is an "
+        "error and no mere warning.",
+        "a release such as 0.33.0, in quotes where it looks like a number",
+        None,
+    )
+    python: AbsolutePath | None = setting(
+        "The Python in which vllm or sglang is installed.", AN_ABSOLUTE_PATH, None
+    )
+    command: list[Text] = setting(
+        "For engine `command`: the program with all its arguments, where it listens included.",
+        "a list of words, the first an absolute path",
+        [],
+    )
+    checkpoint: AbsolutePath = setting("Folder of the model, or its GGUF file.", AN_ABSOLUTE_PATH)
+    checkpoint_edits: dict[JsonName, Edit] = setting(
+        "JSON files of the checkpoint that are served changed. The checkpoint itself is never "
+        "touched: the host makes a view of it, a folder of links with edited copies.",
+        "names of JSON files with what to remove",
+        {},
+    )
+    mount: AbsolutePath | None = setting(
+        "A mount point that has to be there, beside those that the host's fstab knows.",
+        AN_ABSOLUTE_PATH,
+        None,
+    )
+    tokenizer: AbsolutePath | None = setting(
+        "Folder of the tokenizer, where the checkpoint has none.", AN_ABSOLUTE_PATH, None
+    )
+    hf_config: AbsolutePath | None = setting(
+        "Folder of config.json, where the checkpoint has none (vllm).", AN_ABSOLUTE_PATH, None
     )
     served_names: list[ServedName] = setting(
         "Names that clients ask for; the first is the one that is checked.",
@@ -102,6 +104,29 @@ class Deployment(Strict):
         "The GPUs that it fills: how many, from index 0 on, or which.",
         f"a count from 1 to {MOST_GPUS}, or a list of different indices below {MOST_GPUS}",
         tuple(range(8)),
+    )
+    parallel: Parallel = setting(
+        "How the GPUs share the model.", "pipeline, data and expert", Parallel()
+    )
+    context: int | None = setting(
+        "Longest context, in tokens; left out: the model's own.",
+        "a whole number of tokens from 1 on",
+        None,
+        ge=1,
+    )
+    kv_cache_dtype: OptionText | None = setting(
+        "Number format of the KV cache.", "the engine's name of one, such as fp8", None
+    )
+    memory_fraction: float | None = setting(
+        "Share of each GPU's memory that the engine may take.",
+        "a number above 0 and below 1, such as 0.92",
+        None,
+        gt=0,
+        lt=1,
+    )
+    parsers: Parsers = setting("Parsers of its output.", "tool_call and reasoning", Parsers())
+    speculative: Speculative | None = setting(
+        "Speculative decoding.", "algorithm, draft_checkpoint, steps, topk", None
     )
     listen: Listen = setting("Where it listens.", "host and port", Listen())
     args: dict[OptionName, OptionValue] = setting(
@@ -115,14 +140,60 @@ class Deployment(Strict):
         "or true and false",
         {},
     )
+    strict_env: bool = setting(
+        "Whether a process that runs without a variable of env, or with another value, fails the "
+        "cutover; else it is a warning.",
+        "true or false",
+        False,
+    )
     secrets: list[VariableName] = setting(
         "Variables whose values come from the stack config.", "a list of names of variables", []
     )
+    requires: list[Requirement] = setting(
+        "Files of the host that must be as patched.", "a list of files, each path and sha256", []
+    )
     user: UserName = setting("Who runs it.", "the name of a user on the host", "root")
     working_directory: AbsolutePath | None = setting("Where it runs.", AN_ABSOLUTE_PATH, None)
+    limits: Limits = setting("Resource limits.", "memlock and nofile", Limits())
     timeouts: Timeouts = setting("Its time limits.", "load, stop and smoke", Timeouts())
     restart: Restart = setting("Starting it again.", "policy and seconds", Restart())
+    ready: Ready = setting("When it counts as ready.", "uses_gpus", Ready())
     smoke: Smoke = setting("Asking it.", "prompt, expect and max_tokens", Smoke())
+    additions: Additions = setting(
+        "Directives that go into the unit as they are; `%` and `$` keep systemd's meaning there.",
+        "sections (Unit, Service) with directives and their values",
+        {},
+    )
+    runbook: Notes = setting("For the people on call.", "why, measured and notes", Notes())
+
+    @property
+    def model_path(self) -> str:
+        """What the engine loads: the checkpoint, or the host's edited view of it."""
+        if not self.checkpoint_edits:
+            return self.checkpoint
+        return view_path(self.name, self.checkpoint, self.checkpoint_edits)
+
+    @property
+    def draft_checkpoint(self) -> str | None:
+        """Folder of the draft model of speculative decoding."""
+        return self.speculative.draft_checkpoint if self.speculative else None
+
+    @property
+    def tensor_parallel(self) -> int:
+        """How many GPUs hold a slice of each layer."""
+        groups = self.parallel.data_groups(self.args, self.engine)
+        return len(self.gpus) // (self.parallel.pipeline * groups)
+
+    @property
+    def drain_seconds(self) -> int:
+        """How long the engine itself lets running requests finish before it ends."""
+        value = self.args.get("shutdown-timeout")
+        return value if type(value) is int else 0
+
+    @property
+    def stop_seconds(self) -> int:
+        """From the stop signal to the kill: as given, else above the engine's own drain time."""
+        return self.timeouts.stop or max(STOP_SECONDS, self.drain_seconds + DRAIN_MARGIN)
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Deployment:

@@ -6,10 +6,10 @@ import re
 from ipaddress import ip_address
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from cutover.command import option
 from cutover.fields import matching, not_allowed, plain_text
+from cutover.option import option
 
 MOST_GPUS = 16
 SECONDS = "whole seconds from 1 to 86400"
@@ -64,11 +64,20 @@ def unit_name(value: str) -> str:
     return value if legal and not value.startswith("cutover") else not_allowed()
 
 
+_COUNT_OR_INDICES = {
+    "anyOf": [
+        {"type": "integer", "minimum": 1, "maximum": MOST_GPUS},
+        {"type": "array", "items": {"type": "integer"}, "minItems": 1, "uniqueItems": True},
+    ]
+}
+_VALUE = {"type": ["string", "number", "boolean", "array", "object", "null"]}
+
 ServedName = Annotated[str, matching(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")]
 OptionName = Annotated[str, AfterValidator(option_name)]
-OptionValue = Annotated[Any, AfterValidator(option_value)]
+OptionValue = Annotated[Any, AfterValidator(option_value), WithJsonSchema(_VALUE)]
+OptionText = Annotated[str, matching(r"[A-Za-z0-9][A-Za-z0-9._-]*")]
 Seconds = Annotated[int, Field(ge=1, le=86400)]
-Gpus = Annotated[tuple[int, ...], BeforeValidator(gpu_indices)]
+Gpus = Annotated[tuple[int, ...], BeforeValidator(gpu_indices), WithJsonSchema(_COUNT_OR_INDICES)]
 ListenHost = Annotated[str, AfterValidator(listen_host)]
 OneLine = Annotated[str, AfterValidator(one_line)]
 UnitName = Annotated[str, AfterValidator(unit_name)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 VERSION = 1
-AGENT, STAGE = "agent", "stage"
+AGENT, STAGE, RUNBOOK = "agent", "stage", "runbook"
 
 
 @dataclass(frozen=True)

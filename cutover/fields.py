@@ -121,9 +121,19 @@ def as_text(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, (bool, int)) else value
 
 
+def paragraphs(value: str) -> str:
+    """Accepts text of several lines for people; it reaches no process and no unit."""
+    odd = re.search(r"[\x00-\x08\x0b-\x1f\x7f]", value)
+    if odd:
+        raise ValueError(f"holds the control character U+{ord(odd[0]):04X}: remove it")
+    return value
+
+
 Name = Annotated[str, AfterValidator(legal_name)]
 VariableName = Annotated[str, AfterValidator(variable_name)]
 Text = Annotated[str, AfterValidator(plain_text)]
+Paragraphs = Annotated[str, AfterValidator(paragraphs)]
+OneKey = Annotated[str, matching(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")]
 AbsolutePath = Annotated[str, AfterValidator(absolute_path)]
 SecretText = Annotated[str, BeforeValidator(as_text)]
 UserName = Annotated[str, matching(r"[a-z_][a-z0-9_-]{0,31}")]

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from cutover.errors import ConfigError
-from cutover.fields import ModelError, SecretText, Strict, UserName, matching, not_allowed, setting
+from cutover.fields import (
+    AN_ABSOLUTE_PATH,
+    AbsolutePath,
+    ModelError,
+    SecretText,
+    Strict,
+    UserName,
+    matching,
+    not_allowed,
+    plain_text,
+    setting,
+)
 
 KEY_TYPE = r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)|sk-[a-z0-9-]+@openssh\.com)"
+HostKey = Annotated[str, matching(KEY_TYPE + r" AAAA[0-9A-Za-z+/]{8,}={0,2}")]
+A_HOST_KEY = "type and key as in the host's .pub file, such as `ssh-ed25519 AAAA…`, without comment"
 
 
 def _key_text(value: str) -> str:
@@ -28,6 +42,48 @@ def _address(value: str) -> str:
         except ValueError:
             not_allowed()
     return value
+
+
+Command = Annotated[list[Annotated[str, AfterValidator(plain_text)]], Field(min_length=1)]
+A_COMMAND = "a list of a program and its arguments, each as text"
+
+
+class Hooks(Strict):
+    """Commands that a cutover runs on the host; no shell reads them."""
+
+    before_stop: Command | None = setting(
+        "Runs before the old model is stopped; a failure ends the cutover there.", A_COMMAND, None
+    )
+    after_commit: Command | None = setting(
+        "Runs once the new model serves, verified.", A_COMMAND, None
+    )
+    after_rollback: Command | None = setting(
+        "Runs once a cutover has failed and is over.", A_COMMAND, None
+    )
+    seconds: int = setting(
+        "How long each of them may take.", "whole seconds from 1 to 3600", 60, ge=1, le=3600
+    )
+
+
+class Proxy(Strict):
+    """A jump host on the way to the GPU server."""
+
+    address: Annotated[str, AfterValidator(_address)] = setting(
+        "Where the jump host is reached.", "a host name or an IP address"
+    )
+    port: int = setting(
+        "Port of its SSH server.", "a whole number from 1 to 65535", 22, ge=1, le=65535
+    )
+    user: UserName = setting("Who logs in there.", "the name of a user on the jump host", "root")
+    key_file: str | None = setting(
+        "Path of the private key for the jump host; left out: the host's own key.",
+        "the path of a private key",
+        None,
+        min_length=1,
+    )
+    host_key: HostKey | None = setting(
+        "The jump host's public key; without it any host is believed.", A_HOST_KEY, None
+    )
 
 
 class Host(Strict):
@@ -58,16 +114,34 @@ class Host(Strict):
     key_passphrase: SecretText | None = setting(
         "What opens the private key.", "text", None, secret=True
     )
-    host_key: Annotated[str, matching(KEY_TYPE + r" AAAA[0-9A-Za-z+/]{8,}={0,2}")] | None = setting(
-        "The host's public key; without it any host is believed.",
-        "type and key as in the host's .pub file, such as `ssh-ed25519 AAAA…`, without comment",
+    host_key: HostKey | None = setting(
+        "The host's public key; without it any host is believed.", A_HOST_KEY, None
+    )
+    proxy: Proxy | None = setting(
+        "The jump host on the way to it.", "address, user, key_file and host_key", None
+    )
+    active: str | None = setting(
+        "The deployment that this host serves; left out: the stack's.",
+        "the name of a deployment",
         None,
+        min_length=1,
+    )
+    hooks: Hooks = setting(
+        "Commands around a cutover.", "before_stop, after_commit, after_rollback", Hooks()
+    )
+    accept_no_rollback: bool = setting(
+        "Whether a cutover may end what there is no way back to.", "true or false", False
     )
     gpus: int = setting("How many GPUs the host has.", "a whole number from 1 to 16", ge=1, le=16)
     policy: Literal["managed", "engines"] = setting(
         "Whose processes a cutover may end: its own units', or every model server's.",
         "managed or engines",
         "engines",
+    )
+    runbook: AbsolutePath = setting(
+        "Where the host's runbook is written; one that was written by hand stays as it is.",
+        AN_ABSOLUTE_PATH,
+        "/root/production.md",
     )
 
     protect: bool = setting(
@@ -103,16 +177,33 @@ class Host(Strict):
         return self
 
 
+@dataclass(frozen=True)
+class Keys:
+    """Texts of the private keys for a host and its jump host; None leaves it to the SSH agent."""
+
+    host: str | None
+    proxy: str | None = None
+
+
 def private_key(name: str, host: Host, file: str) -> str | None:
     """The text of a host's private key; None leaves it to the SSH agent.
 
     Raises ConfigError where the key file cannot be read or holds something else.
     """
-    if host.key_file is None:
-        return host.key
-    where = f"{file}: hosts.{name}.key_file: {host.key_file}"
+    return _key_of(host.key_file, f"{file}: hosts.{name}.key_file") if host.key_file else host.key
+
+
+def proxy_key(name: str, host: Host, file: str) -> str | None:
+    """The text of the private key for a host's jump host: its own, else the host's."""
+    if host.proxy is None or host.proxy.key_file is None:
+        return private_key(name, host, file)
+    return _key_of(host.proxy.key_file, f"{file}: hosts.{name}.proxy.key_file")
+
+
+def _key_of(key_file: str, field: str) -> str:
+    where = f"{field}: {key_file}"
     try:
-        return _key_text(Path(host.key_file).expanduser().read_text(encoding="utf-8"))
+        return _key_text(Path(key_file).expanduser().read_text(encoding="utf-8"))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError(f"{where} cannot be read ({reason}): give a private key") from None

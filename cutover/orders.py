@@ -6,7 +6,17 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from cutover.deployment import Deployment, Listen
 from cutover.settings import Host
-from cutover_agent.order import Deadlines, Declared, Order, Probe, text_digest
+from cutover_agent.order import (
+    Deadlines,
+    Declared,
+    Edit,
+    Files,
+    Hooks,
+    Order,
+    Probe,
+    Requirement,
+    text_digest,
+)
 
 API_KEY = {"vllm": "VLLM_API_KEY"}
 """Variable from which an engine takes its API key, where it reads one."""
@@ -24,10 +34,44 @@ def order_for(host_name: str, host: Host, deployment: Deployment, unit_text: str
         checkpoint=deployment.checkpoint,
         probe=probe_for(deployment),
         policy=host.policy,
+        files=files_for(deployment),
+        environment=dict(deployment.env),
+        uses_gpus=deployment.ready.uses_gpus,
+        strict_env=deployment.strict_env,
         deadlines=Deadlines(
-            stop=deployment.timeouts.stop,
+            stop=deployment.stop_seconds,
             load=deployment.timeouts.load,
             smoke=deployment.timeouts.smoke,
+        ),
+        hooks=hooks_for(host),
+        accept_no_rollback=host.accept_no_rollback,
+    )
+
+
+def hooks_for(host: Host) -> Hooks:
+    """The host's commands, in the wire format."""
+    said = host.hooks
+    return Hooks(
+        tuple(said.before_stop or ()),
+        tuple(said.after_commit or ()),
+        tuple(said.after_rollback or ()),
+        said.seconds,
+    )
+
+
+def files_for(deployment: Deployment) -> Files:
+    """What has to be on the host for this deployment, besides its checkpoint."""
+    edits = deployment.checkpoint_edits
+    return Files(
+        draft=deployment.draft_checkpoint or "",
+        tokenizer=deployment.tokenizer or "",
+        hf_config=deployment.hf_config or "",
+        mount=deployment.mount or "",
+        user=deployment.user,
+        view=deployment.model_path if edits else "",
+        edits=tuple(Edit(name, tuple(edit.remove)) for name, edit in edits.items()),
+        requires=tuple(
+            Requirement(one.path, one.sha256, tuple(one.sets)) for one in deployment.requires
         ),
     )
 
@@ -52,6 +96,9 @@ def probe_for(deployment: Deployment) -> Probe:
         prompt=deployment.smoke.prompt,
         expect=deployment.smoke.expect,
         max_tokens=deployment.smoke.max_tokens,
+        requests=deployment.smoke.count,
+        concurrency=deployment.smoke.concurrency,
+        min_tokens_per_second=float(deployment.smoke.min_tokens_per_second),
         api_key_env=key if key in deployment.secrets else "",
     )
 

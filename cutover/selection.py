@@ -9,27 +9,37 @@ from cutover.errors import ConfigError, did_you_mean
 from cutover.settings import Settings
 
 
-def active_deployment(
+def active_deployments(
     settings: Settings, catalogue: Mapping[str, Deployment], file: str
-) -> Deployment:
-    """The deployment that the hosts shall serve; ConfigError tells what does not fit."""
-    active = catalogue.get(settings.active)
-    if active is None:
-        names = ", ".join(catalogue)
-        hint = did_you_mean(settings.active, catalogue)
-        hint = f"{hint} There is {names}" if hint.startswith("did") else hint
-        raise ConfigError(f"{file}: active: no deployment is named {settings.active}: {hint}")
-    sentences = _missing_secrets(settings, catalogue, file)
-    highest = max(active.gpus)
-    sentences += [
-        f"{file}: hosts.{name}.gpus: {host.gpus} are too few for {active.name}, "
-        f"which fills GPU {highest}: choose another deployment or host"
+) -> dict[str, Deployment]:
+    """The deployment that each host shall serve; ConfigError tells what does not fit."""
+    active = _named(settings.active, catalogue, f"{file}: active")
+    chosen = {
+        name: _named(host.active, catalogue, f"{file}: hosts.{name}.active")
+        if host.active
+        else active
         for name, host in settings.hosts.items()
-        if highest >= host.gpus
+    }
+    sentences = _missing_secrets(settings, catalogue, file)
+    sentences += [
+        f"{file}: hosts.{name}.gpus: {settings.hosts[name].gpus} are too few for "
+        f"{deployment.name}, which fills GPU {max(deployment.gpus)}: "
+        "choose another deployment or host"
+        for name, deployment in chosen.items()
+        if max(deployment.gpus) >= settings.hosts[name].gpus
     ]
     if sentences:
         raise ConfigError(*sentences)
-    return active
+    return chosen
+
+
+def _named(name: str, catalogue: Mapping[str, Deployment], where: str) -> Deployment:
+    deployment = catalogue.get(name)
+    if deployment is None:
+        hint = did_you_mean(name, catalogue)
+        hint = f"{hint} There is {', '.join(catalogue)}" if hint.startswith("did") else hint
+        raise ConfigError(f"{where}: no deployment is named {name}: {hint}")
+    return deployment
 
 
 def _missing_secrets(

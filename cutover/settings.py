@@ -9,9 +9,14 @@ from pydantic import AfterValidator, BeforeValidator, ValidationError, model_val
 
 from cutover.errors import config_error
 from cutover.fields import ModelError, Name, SecretText, Strict, VariableName, plain_text, setting
-from cutover.host import Host, private_key
+from cutover.host import Host, private_key, proxy_key
 
-__all__ = ["Host", "Settings", "load_settings", "private_key"]
+__all__ = ["Host", "Settings", "load_settings", "private_key", "proxy_key"]
+
+
+def _truth(value: Any) -> Any:
+    """Plain values of the stack config come as text."""
+    return value == "true" if value in ("true", "false") else value
 
 
 def _switch(value: Any) -> Any:
@@ -36,6 +41,11 @@ class Settings(Strict):
         {},
         secret=True,
     )
+    parallel: Annotated[bool, BeforeValidator(_truth)] = setting(
+        "Whether hosts are cut over side by side in place of one after the other.",
+        "true or false",
+        False,
+    )
     catalogue: str = setting(
         "Folder of the catalogue.", "the path of a folder", "deployments", min_length=1
     )
@@ -48,9 +58,11 @@ class Settings(Strict):
 
     @model_validator(mode="after")
     def _different_hosts(self) -> Settings:
-        first: dict[tuple[str, int], str] = {}
+        first: dict[tuple[object, ...], str] = {}
         for name, host in self.hosts.items():
-            other = first.setdefault(host.endpoint, name)
+            # Private addresses behind different jump hosts may be equal.
+            way = (host.proxy.address, host.proxy.port) if host.proxy else ()
+            other = first.setdefault((*host.endpoint, *way), name)
             if other != name:
                 where = f"address and port of hosts.{other} ({host.endpoint[0]}, {host.port})"
                 raise ModelError([(("hosts", name), f"has the {where}: give each host its own")])

@@ -6,18 +6,15 @@ What an operator wrote reaches the templates only as finished lines, never as te
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import PurePosixPath
 
+from cutover.additions import addition_lines
 from cutover.command import command_lines
+from cutover.contradictions import READY_TIMEOUT
 from cutover.deployment import Deployment
 from cutover.quoting import assignment, environment_file_line, exec_argument, path_word, raw_line
+from cutover.templating import render
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 EVERY_GPU = tuple(range(8))
 """What a host has as a rule; a deployment that fills these is left to see what there is."""
@@ -28,53 +25,65 @@ START_LIMIT_MARGIN = 60
 
 def render_unit(deployment: Deployment) -> str:
     """The text of the deployment's unit file."""
-    checkpoints = [deployment.checkpoint, deployment.draft_checkpoint]
+    paths = [
+        deployment.checkpoint,
+        deployment.draft_checkpoint,
+        deployment.tokenizer,
+        deployment.hf_config,
+        deployment.mount,
+    ]
+    mounts = dict.fromkeys(path for path in paths if path)
     directory = deployment.working_directory
-    return (
-        _templates()
-        .get_template("unit.service.j2")
-        .render(
-            name=deployment.name,
-            description=f"Description={raw_line(deployment.description)}",
-            mounts=[f"RequiresMountsFor={path_word(path)}" for path in checkpoints if path],
-            start_limit_interval=start_limit_interval(deployment),
-            start_limit_burst=START_LIMIT_BURST,
-            user=deployment.user,
-            working_directory=f"WorkingDirectory={raw_line(directory)}" if directory else None,
-            environment=[
-                f"Environment={assignment(name, value)}"
-                for name, value in unit_environment(deployment).items()
-            ],
-            command=_continued(command_lines(deployment)),
-            restart=deployment.restart,
-            timeouts=deployment.timeouts,
-        )
+    return render(
+        "unit.service.j2",
+        name=deployment.name,
+        description=f"Description={raw_line(deployment.description)}",
+        mounts=[f"RequiresMountsFor={path_word(path)}" for path in mounts],
+        start_limit_interval=start_limit_interval(deployment),
+        start_limit_burst=START_LIMIT_BURST,
+        user=deployment.user,
+        working_directory=f"WorkingDirectory={raw_line(directory)}" if directory else None,
+        environment=[
+            f"Environment={assignment(name, value)}"
+            for name, value in unit_environment(deployment).items()
+        ],
+        command=_continued(command_lines(deployment)),
+        restart=deployment.restart,
+        load_seconds=deployment.timeouts.load,
+        stop_seconds=deployment.stop_seconds,
+        limits=deployment.limits,
+        unit_additions=addition_lines(deployment.additions.get("Unit", {})),
+        service_additions=addition_lines(deployment.additions.get("Service", {})),
     )
 
 
 def render_environment(deployment: Deployment, secrets: Mapping[str, str]) -> str:
     """The text of the environment file that only root may read: the deployment's secrets."""
     lines = [environment_file_line(name, secrets[name]) for name in deployment.secrets]
-    return _templates().get_template("environment.j2").render(name=deployment.name, lines=lines)
+    return render("environment.j2", name=deployment.name, lines=lines)
 
 
 def unit_environment(deployment: Deployment) -> dict[str, str]:
     """Variables of the unit: what every GPU server needs, then the deployment's own, which win."""
+    program = deployment.python or deployment.command[0]
     policy = {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        "PATH": f"{PurePosixPath(deployment.python).parent}:{SYSTEM_PATH}",
+        "PATH": f"{PurePosixPath(program).parent}:{SYSTEM_PATH}",
         "PYTHONUNBUFFERED": "1",
         "SPT_NOENV": "1",
     }
     if deployment.gpus != EVERY_GPU:
         policy["CUDA_VISIBLE_DEVICES"] = ",".join(str(index) for index in deployment.gpus)
+    if deployment.engine == "vllm":
+        # Its API server gives up on the engine by itself, by default before a large load is over.
+        policy[READY_TIMEOUT] = str(deployment.timeouts.load)
     return {**policy, **deployment.env}
 
 
 def start_limit_interval(deployment: Deployment) -> int:
     """Seconds in which START_LIMIT_BURST starts are the most: a slow crash loop has to fit in."""
     limits = deployment.timeouts
-    cycle = limits.load + limits.stop + deployment.restart.seconds
+    cycle = limits.load + deployment.stop_seconds + deployment.restart.seconds
     return START_LIMIT_BURST * cycle + START_LIMIT_MARGIN
 
 
@@ -83,17 +92,3 @@ def _continued(lines: list[list[str]]) -> list[str]:
     written = [" ".join(exec_argument(argument) for argument in line) for line in lines]
     starts = [f"ExecStart={written[0]}", *(f"    {line}" for line in written[1:])]
     return [*(f"{line} \\" for line in starts[:-1]), starts[-1]]
-
-
-@cache
-def _templates() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    return Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )

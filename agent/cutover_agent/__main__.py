@@ -5,10 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 
 # Everything is imported here, at the start: the archive may be replaced while this runs.
-from . import deploy, facts, lock, repairs, resources, status
+from . import (
+    deploy,
+    facts,
+    launch,
+    lock,
+    operate,
+    recovery,
+    repairs,
+    resources,
+    runbook,
+    status,
+)
 from .attempt import UNTIL, Journal
 from .checks import Refused
 from .converge import converge
@@ -33,11 +45,15 @@ def main() -> int:
     except (Failed, Refused, OrderError, SystemdError) as error:
         print(error, file=sys.stderr)
         return 1
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"cutover: {error}: see to it on the host, then run it again", file=sys.stderr)
+        return 1
 
 
 def _put(store: Store, arguments: argparse.Namespace) -> int:
     record = Record(arguments.owner, arguments.kind, arguments.deployment, arguments.unit)
-    return _print(resources.put(store, record, sys.stdin.read(), arguments.repair))
+    text = sys.stdin.buffer.read().decode(errors="surrogateescape")
+    return _print(resources.put(store, record, text, arguments.repair))
 
 
 def _converge(store: Store, arguments: argparse.Namespace) -> int:
@@ -55,7 +71,14 @@ def _service(store: Store, arguments: argparse.Namespace) -> int:
 
 def _drop(store: Store, arguments: argparse.Namespace) -> int:
     resources.drop(store, arguments.owner)
+    runbook.drop(store, arguments.owner)
     return 0
+
+
+def _runbook(store: Store, arguments: argparse.Namespace) -> int:
+    result = runbook.put(store, arguments.owner, arguments.path, sys.stdin.read())
+    repairs.note(store, repairs.RUNBOOK, arguments.repair)
+    return _print(result)
 
 
 def _settle(store: Store, arguments: argparse.Namespace) -> int:
@@ -83,14 +106,34 @@ def _transaction(store: Store, arguments: argparse.Namespace) -> int:
     attempt = journal.load()
     if attempt is None:
         raise OrderError(f"there is no transaction {arguments.id} on this host")
+    launch.heed_the_end()
     with lock.held("cutover"):
         Transaction(store, journal, attempt).run()
+        runbook.write(store)
+    return 0
+
+
+def _recover(store: Store, arguments: argparse.Namespace) -> int:
+    launch.heed_the_end()
+    print(recovery.recover(store))
     return 0
 
 
 def _status(store: Store, arguments: argparse.Namespace) -> int:
     code, facts = status.status(store)
     print(json.dumps(facts, indent=2) if arguments.json else status.describe(facts))
+    return code
+
+
+def _back(store: Store, arguments: argparse.Namespace) -> int:
+    served = operate.back(store)
+    print(f"{served['deployment']} serves again: `pulumi up` would switch forward once more")
+    return 0
+
+
+def _unlock(store: Store, arguments: argparse.Namespace) -> int:
+    code, text = operate.unlock(store)
+    print(text)
     return code
 
 
@@ -112,6 +155,10 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--json", action="store_true")
     shown.set_defaults(run=_status)
     commands.add_parser("log", help="what the cutovers of this host did").set_defaults(run=_log)
+    back = commands.add_parser("back", help="serve what served before, through the same checks")
+    back.set_defaults(run=_back)
+    unlock = commands.add_parser("unlock", help="finish a cutover that broke off; 3: it is alive")
+    unlock.set_defaults(run=_unlock)
 
     # The steps of the Pulumi program. Old states hold these texts: they stay valid.
     put = commands.add_parser("put")
@@ -121,6 +168,11 @@ def _parser() -> argparse.ArgumentParser:
     put.add_argument("--unit", required=True)
     put.add_argument("--repair", type=int, default=0, help="undo what was changed on the host")
     put.set_defaults(run=_put)
+    book = commands.add_parser("runbook")
+    book.add_argument("--owner", required=True)
+    book.add_argument("--path", required=True)
+    book.add_argument("--repair", type=int, default=0)
+    book.set_defaults(run=_runbook)
     step = commands.add_parser("converge")
     step.add_argument("--until", required=True, choices=tuple(UNTIL))
     step.add_argument("--receipt", default="", help="only makes the step run again when it changes")
@@ -143,6 +195,7 @@ def _parser() -> argparse.ArgumentParser:
     transaction = commands.add_parser("transaction")
     transaction.add_argument("id")
     transaction.set_defaults(run=_transaction)
+    commands.add_parser("recover").set_defaults(run=_recover)
     return parser
 
 

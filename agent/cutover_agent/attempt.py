@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import pwd
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
 from .clock import boot_id, now, wall
 from .files import read_json, write_json
+from .install import Replaced
 from .order import Order, read
-from .store import Store
+from .store import Serving, Store
 
-PHASES = ("stage", "release", "gate", "install", "start", "ready", "smoke", "commit")
+PHASES = ("stage", "drain", "release", "gate", "install", "start", "ready", "smoke", "commit")
 """What a transaction does, in this order."""
+
+UNDO, RESTORE = "undo", "restore"
+"""What its way back does: take away what was put there, and serve again what served before."""
 
 UNTIL = {
     "staged": "stage",
@@ -37,15 +44,37 @@ class Attempt:
     """Digest of the order that it carries out."""
     deployment: str
     boot: str
-    """Boot in which it runs: a transaction of another boot is over."""
+    """Boot in which it runs: a transaction that is open in another boot broke off."""
+    number: int = 0
+    """Counts the transactions of this host: the clock may be set back."""
+    env_digest: str = ""
+    """SHA-256 of the environment file that it installs."""
+    owner: str = ""
+    """Who began it, and from where."""
+    since: float = 0.0
+    """When it began, in seconds since the epoch."""
+    begun: list[str] = field(default_factory=list)
+    """Phases whose first act may have happened, in order."""
     done: list[str] = field(default_factory=list)
     """Phases that are over, in order."""
+    loading_since: float = 0.0
+    """When the new unit was started, in seconds since boot; 0 before."""
+    tries: int = 0
+    """How often the way back was tried."""
     outcome: str = ""
     """Empty while it runs; then ``serving``, ``refused``, ``rolled-back`` or ``dead-end``."""
     error: str = ""
+    """What failed first; set before the way back begins."""
+    dead_end: str = ""
+    """Which of the named dead ends it came to, if it did."""
     told: bool = False
     """Whether a step has reported the failure to the operator."""
     evidence: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def phase(self) -> str:
+        """What it does, or did last."""
+        return self.begun[-1] if self.begun else ""
 
     @property
     def failed(self) -> bool:
@@ -56,26 +85,69 @@ class Attempt:
         """Whether the part that a step of this name stands for is over."""
         return UNTIL[until] in self.done
 
+    def describe(self) -> str:
+        """Who changes what, for how long, and how far that is."""
+        age = max(0, round(wall() - self.since))
+        by = f" by {self.owner}" if self.owner else ""
+        return f"a cutover to {self.deployment}{by} is under way, {age} s old, in {self.phase}"
+
 
 def new_id() -> str:
     """A transaction's name; sorts by time."""
     return time.strftime("%Y%m%dT%H%M%S", time.gmtime(wall())) + "-" + secrets.token_hex(2)
 
 
+def owner() -> str:
+    """Who runs this, and from where, as far as the host knows."""
+    name = os.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
+    client = os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
+    return f"{name} from {client}" if client else name
+
+
 class Journal:
     """Where an attempt is kept, and its event log."""
 
     def __init__(self, store: Store, name: str) -> None:
+        self.store = store
         self.folder: Path = store.transactions / name
         self.name = name
 
-    def create(self, order: Order) -> Attempt:
-        """Opens the record of a new transaction."""
+    def create(self, order: Order, env_digest: str = "", owner: str = "") -> Attempt:
+        """Opens the record of a new transaction; it is there once its state is."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_json(self.folder / "order.json", json.loads(order.to_json()))
-        attempt = Attempt(self.name, order.digest, order.deployment, boot_id())
+        number = max((attempt.number for attempt in attempts(self.store).values()), default=0) + 1
+        attempt = Attempt(
+            self.name,
+            order.digest,
+            order.deployment,
+            boot_id(),
+            number,
+            env_digest,
+            owner,
+            wall(),
+        )
         self.save(attempt)
         return attempt
+
+    def set_previous(self, previous: Optional[Serving]) -> None:
+        """Keeps the way back; None where there is none."""
+        value = None if previous is None else dataclasses.asdict(previous)
+        write_json(self.folder / "previous.json", value)
+
+    def previous(self) -> Optional[Serving]:
+        """The way back that was kept before anything was stopped."""
+        value = read_json(self.folder / "previous.json", None)
+        return None if value is None else read(Serving, value, "previous.json")
+
+    def set_replaced(self, replaced: Sequence[Replaced]) -> None:
+        """Keeps what an install is about to replace."""
+        write_json(self.folder / "replaced.json", [dataclasses.asdict(was) for was in replaced])
+
+    def replaced(self) -> list[Replaced]:
+        """What the install replaced, or was about to."""
+        found = read_json(self.folder / "replaced.json", [])
+        return [read(Replaced, value, "replaced.json") for value in found]
 
     def load(self) -> Optional[Attempt]:
         """The attempt as last saved; None where there is none."""
@@ -94,6 +166,10 @@ class Journal:
         """Remembers that a step reported success of its part just now."""
         write_json(self.folder / "step.json", now())
 
+    def forget_step(self) -> None:
+        """Remembers that the next step has come: a failure from here on is told by that one."""
+        write_json(self.folder / "step.json", 0.0)
+
     def last_step(self) -> float:
         """When a step last reported success, in seconds since boot; 0 if none did."""
         return float(read_json(self.folder / "step.json", 0.0))
@@ -110,10 +186,18 @@ class Journal:
             text = (self.folder / "events.jsonl").read_text(encoding="utf-8")
         except FileNotFoundError:
             return []
-        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        return [json.loads(line) for line in text.split("\n")[:-1]]
+
+
+def attempts(store: Store) -> dict[str, Attempt]:
+    """Every transaction that the host remembers, by name, oldest first."""
+    names = [path.name for path in store.transactions.iterdir()]
+    found = {name: Journal(store, name).load() for name in names}
+    there = [(name, attempt) for name, attempt in found.items() if attempt]
+    return dict(sorted(there, key=lambda pair: (pair[1].number, pair[0])))
 
 
 def latest(store: Store) -> Optional[Journal]:
     """The newest transaction of this host."""
-    names = sorted(p.name for p in store.transactions.iterdir() if (p / "state.json").exists())
+    names = list(attempts(store))
     return Journal(store, names[-1]) if names else None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Optional
 
-from . import install, systemd
+from . import host_files, install, port, systemd, views
+from .follow import say
 from .gate import why_not_free
 from .gpus import Reading, read_gpus, read_rows
 from .holders import Landscape, look
@@ -33,24 +34,29 @@ def running_units(store: Store) -> frozenset[str]:
     return frozenset(unit for unit in store.units() if not systemd.state(unit).down)
 
 
-def check(store: Store, order: Order) -> ReleasePlan:
+def check(store: Store, order: Order, text: Optional[str] = None) -> ReleasePlan:
     """Refuses an order that would fail, or returns what its release will end.
 
-    Raises Refused with every reason that was found, and OrderError where a put is missing.
+    `text` is the unit's where that is not the one that was put last. Raises Refused with every
+    reason that was found, and OrderError where a put is missing.
     """
-    text = _candidate(store, order)
-    store.put_digest("env", order.deployment)
+    if text is None:
+        text = _candidate(store, order)
+        store.put_digest("env", order.deployment)
     seen = survey()
     plan = plan_release(seen, store.units(), running_units(store), order.policy)
     reasons = [
         *gpu_reasons(seen.reading, order.host_gpus),
         *([install.refusal(store, order.unit)] if install.refusal(store, order.unit) else []),
         *verify(order.unit, text),
-        *checkpoint_reasons(Path(order.checkpoint)),
+        *host_files.reasons(order, text),
+        *port_reasons(order, seen, plan, store),
         *foreign_reasons(plan, seen.reading, order.host_gpus),
     ]
     if reasons:
         raise Refused("\n".join(str(reason) for reason in reasons))
+    for line in views.make(order.checkpoint, order.files):
+        say(line)
     return plan
 
 
@@ -73,13 +79,11 @@ def gpu_reasons(reading: Reading, host_gpus: int) -> list[str]:
     return []
 
 
-def checkpoint_reasons(checkpoint: Path) -> list[str]:
-    """Why the checkpoint cannot be loaded."""
-    if not checkpoint.exists():
-        return [f"the checkpoint {checkpoint} is not there"]
-    if checkpoint.is_dir() and not os.listdir(checkpoint):
-        return [f"the checkpoint folder {checkpoint} is empty"]
-    return []
+def port_reasons(order: Order, seen: Landscape, plan: ReleasePlan, store: Store) -> list[str]:
+    """Why the server's port would not be free after the release."""
+    number = port.port_of(order.probe.url)
+    listeners, unseen = port.look(number, seen.processes)
+    return port.reasons(number, listeners, unseen, plan, store.units())
 
 
 def foreign_reasons(plan: ReleasePlan, reading: Reading, host_gpus: int) -> list[str]:

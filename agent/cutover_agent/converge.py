@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from . import lock
+from . import launch, lock
 from .adopt import adopt
-from .attempt import Attempt, Journal, latest, new_id
+from .attempt import Attempt, Journal, latest, new_id, owner
+from .bound import bound
 from .checks import check
-from .clock import Deadline, boot_id, now, wait_for
-from .follow import Failed, follow, result, say
+from .clock import Deadline, now, wait_for
+from .follow import Failed, await_end, follow, result, say
 from .order import Order
 from .serving import is_healthy, is_right, key_of
 from .store import Store
@@ -40,16 +38,21 @@ class Situation:
     healthy: bool
     """Whether it answers now."""
     since_step: float
-    """Seconds since a step last reported success of a part of that transaction."""
+    """Seconds since a step reported success of a part of that transaction, if no other step came
+    after it; else since boot."""
 
 
 def decide(order: Order, until: str, seen: Situation) -> str:
-    """What a step does: ``join``, ``busy``, ``fail``, ``pass``, ``stage`` or ``start``."""
+    """What a step does: ``join``, ``busy``, ``recover``, ``fail``, ``pass``, ``stage`` or
+    ``start``.
+    """
     last = seen.last
     if last and seen.live:
         return "join" if last.order == order.digest else "busy"
+    if last and not last.outcome:
+        return "recover"
     failed_here = last and last.order == order.digest and last.failed and not last.told
-    if failed_here and until != "staged" and seen.since_step < SAME_RUN_SECONDS:
+    if failed_here and until != "staged" and 0 <= seen.since_step < SAME_RUN_SECONDS:
         return "fail"
     if seen.right and seen.healthy:
         return "pass"
@@ -64,34 +67,49 @@ def converge(store: Store, order: Order, until: str) -> dict[str, Any]:
     with lock.held("converge"):
         if until == "staged":
             adopt(store, order)
-        seen = look(store, order)
-        action = decide(order, until, seen)
+        action, last = _decide(store, order, until)
         if action == "stage":
             return stage(store, order)
         if action == "pass":
             return passed(store, order)
         if action == "busy":
-            assert seen.last
+            assert last
             raise Failed(
-                f"{order.host}: a cutover to {seen.last.deployment} is under way: "
+                f"{order.host}: {last.describe()}: "
                 "wait for its end (`cutover log`), then run `pulumi up` again"
             )
         if action == "start":
-            start(store, order)
-    journal = latest(store)
+            env_digest = store.put_digest("env", order.deployment)
+            journal: Optional[Journal] = start(store, order, env_digest, owner())
+        else:
+            journal = latest(store)
     assert journal
     return follow(journal, until, whole=action == "start")
+
+
+def _decide(store: Store, order: Order, until: str) -> tuple[str, Optional[Attempt]]:
+    """What to do now, once what broke off before is finished."""
+    seen = look(store, order)
+    action = decide(order, until, seen)
+    if action != "recover":
+        return action, seen.last
+    assert seen.last
+    say(f"{order.host}: {seen.last.describe()}, but it broke off: finishing it first")
+    launch.recovery()
+    await_end(Journal(store, seen.last.id))
+    seen = look(store, order)
+    return decide(order, until, seen), seen.last
 
 
 def look(store: Store, order: Order) -> Situation:
     """Reads the situation of a step on this host."""
     journal = latest(store)
     last = journal.load() if journal else None
-    live = bool(last and not last.outcome and last.boot == boot_id() and lock.is_held("cutover"))
+    live = bool(last and not last.outcome and lock.is_held("cutover"))
     env_digest = store.put_digest("env", order.deployment)
     right = not live and is_right(order, env_digest, store.serving())
     healthy = right and is_healthy(order, key_of(store, order, env_digest))
-    since_step = now() - journal.last_step() if journal else 0.0
+    since_step = now() - journal.last_step() if journal else now()
     return Situation(last, live, right, healthy, since_step)
 
 
@@ -104,8 +122,10 @@ def stage(store: Store, order: Order) -> dict[str, Any]:
         say(line)
     back = f"{serving.order.deployment} is the way back" if serving else "there is no way back"
     say(f"{back} if {order.deployment} does not serve")
+    promised = bound(order, serving.order if serving else None)
+    say(promised.describe())
     store.set_staged(order)
-    return {"receipt": new_id(), "deployment": order.deployment}
+    return {"receipt": new_id(), "deployment": order.deployment, "bound": promised.seconds}
 
 
 def passed(store: Store, order: Order) -> dict[str, Any]:
@@ -119,29 +139,13 @@ def passed(store: Store, order: Order) -> dict[str, Any]:
     return result(serving.transaction, order.deployment, serving.evidence)
 
 
-def start(store: Store, order: Order) -> None:
+def start(store: Store, order: Order, env_digest: str, owner: str) -> Journal:
     """Starts the transient unit that carries the whole order out, whoever goes away meanwhile."""
     journal = Journal(store, new_id())
-    journal.create(order)
-    unit = f"cutover-{journal.name}"
-    subprocess.run(
-        [
-            "systemd-run",
-            "--collect",
-            "--quiet",
-            f"--unit={unit}",
-            f"--description=cutover to {order.deployment}",
-            "--property=Type=exec",
-            "--property=OOMScoreAdjust=-1000",
-            sys.executable,
-            "-I",
-            os.path.realpath(sys.argv[0]),
-            "transaction",
-            journal.name,
-        ],
-        stdin=subprocess.DEVNULL,
-        check=True,
-    )
+    journal.create(order, env_digest, owner)
+    serving = store.serving()
+    models = {order.unit, serving.order.unit} if serving else {order.unit}
+    unit = launch.transaction(journal.name, order.deployment, sorted(models))
 
     def begun() -> bool:
         attempt = journal.load()
@@ -151,3 +155,4 @@ def start(store: Store, order: Order) -> None:
         raise Failed(
             f"{order.host}: {unit} did not start within {START_SECONDS} s: see its journal"
         )
+    return journal

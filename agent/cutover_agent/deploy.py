@@ -8,6 +8,9 @@ import shutil
 import sys
 from pathlib import Path
 
+from . import recovery, systemd
+from .files import read_text, write_atomic
+from .install import UNITS
 from .store import Store
 
 LIBRARY = Path("/usr/local/lib/cutover")
@@ -27,6 +30,15 @@ def settle(archive: Path) -> None:
     versions = sorted(LIBRARY.glob("*.pyz"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in [path for path in versions if path != archive][KEEP - 1 :]:
         old.unlink()
+    _settle_recovery()
+
+
+def _settle_recovery() -> None:
+    path = UNITS / recovery.UNIT
+    if read_text(path) != recovery.TEXT:
+        write_atomic(path, recovery.TEXT, 0o644)
+        systemd.call("daemon-reload")
+    systemd.call("enable", recovery.UNIT)
 
 
 def is_whole(archive: Path) -> bool:
@@ -39,6 +51,9 @@ def is_whole(archive: Path) -> bool:
 
 def remove(store: Store) -> None:
     """Takes the agent and its memory off the host."""
+    systemd.call("disable", recovery.UNIT, check=False)
+    (UNITS / recovery.UNIT).unlink(missing_ok=True)
+    systemd.call("daemon-reload")
     LINK.unlink(missing_ok=True)
     shutil.rmtree(LIBRARY, ignore_errors=True)
     shutil.rmtree(store.root, ignore_errors=True)

@@ -18,7 +18,7 @@ def path(deployment: str) -> Path:
 
 def value(text: str, name: str) -> Optional[str]:
     """One variable of an environment file as the program writes it."""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         match = _LINE.match(line)
         if match and match.group(1) == name:
             return re.sub(r"\\(.)", r"\1", match.group(2))
@@ -29,9 +29,8 @@ def value(text: str, name: str) -> Optional[str]:
 
 def mask(environment_text: str, text: str) -> str:
     """A text of the host with every secret value of the environment file taken out."""
-    for line in environment_text.splitlines():
-        name = line.partition("=")[0]
-        secret = value(environment_text, name) if not line.startswith("#") else None
-        if secret:
-            text = text.replace(secret, "[secret]")
-    return text
+    names = [line.partition("=")[0] for line in environment_text.split("\n")]
+    found = {value(environment_text, name) for name in names if name[:1] != "#"} - {None, ""}
+    # The longest first, and all in one go: else the rest of one shows, or a mask is masked.
+    secrets = sorted((re.escape(secret) for secret in found if secret), key=len, reverse=True)
+    return re.sub("|".join(secrets), "[secret]", text) if secrets else text

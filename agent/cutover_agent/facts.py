@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Optional
 
-from . import deploy, lock, repairs
+from . import deploy, lock, repairs, runbook
 from .attempt import latest
 from .drift import CRASHES, Committed, Found, drifted
 from .history import last_loads
@@ -72,12 +72,18 @@ def _ours(store: Store, wanted: Optional[Order]) -> dict[str, Any]:
     return {
         "serves": _serves(serving, committed, states) if serving and committed else None,
         "busy": _busy(store) if busy else "",
-        "put": sorted(repairs.root_of(r.kind, r.deployment) for r in store.records().values()),
+        "put": sorted(_puts(store)),
         "repairs": repairs.counts(store),
         "drift": drift,
         "last": _last(store),
         "loads": last_loads(store),
     }
+
+
+def _puts(store: Store) -> list[str]:
+    """What the host remembers to have been put, by root."""
+    found = [repairs.root_of(r.kind, r.deployment) for r in store.records().values()]
+    return found + [repairs.RUNBOOK] * runbook.is_kept(store)
 
 
 def _found(store: Store) -> list[Found]:

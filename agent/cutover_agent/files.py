@@ -13,9 +13,9 @@ def write_atomic(path: Path, text: str, mode: int = 0o600) -> None:
     """Writes a file so that a crash leaves the old text or the new one, never a part."""
     temporary = path.with_name(f".{path.name}.new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
-    with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
+    with open(descriptor, "wb") as file:
         os.fchmod(descriptor, mode)  # the umask may have taken bits away
-        file.write(text)
+        file.write(text.encode(errors="surrogateescape"))
         file.flush()
         os.fsync(descriptor)
     os.rename(temporary, path)
@@ -30,9 +30,9 @@ def remove(path: Path) -> None:
 
 
 def read_text(path: Path) -> Optional[str]:
-    """A file's text, or None where there is no such file."""
+    """A file's text, byte for byte, or None where there is no such file."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode(errors="surrogateescape")
     except FileNotFoundError:
         return None
 

@@ -12,6 +12,9 @@ from .clock import POLL_SECONDS, Deadline
 from .order import Order
 
 HEARTBEAT_SECONDS = 10
+MOST_CHARACTERS = 4096
+RECOVERY_SECONDS = 30
+"""How long recovery may take to begin after the agent died."""
 
 
 class Failed(RuntimeError):
@@ -23,6 +26,8 @@ def follow(journal: Journal, until: str, whole: bool) -> dict[str, Any]:
     others = set(PHASES) - set(_phases_of(until, whole))
     shown = 0
     quiet = Deadline(HEARTBEAT_SECONDS)
+    orphaned = Deadline(RECOVERY_SECONDS)
+    journal.forget_step()
     while True:
         # Taken before the state is read: if the process ends in between, its outcome is there.
         alive = lock.is_held("cutover")
@@ -41,22 +46,49 @@ def follow(journal: Journal, until: str, whole: bool) -> dict[str, Any]:
         if attempt.reached(until):
             journal.note_step()
             return result(attempt.id, attempt.deployment, attempt.evidence)
-        if not alive and not attempt.outcome:
-            raise Failed(
-                f"{journal.order().host}: the cutover to {attempt.deployment} broke off after "
-                f"{attempt.done[-1] if attempt.done else 'its start'}: run `pulumi up` again"
-            )
+        if alive:
+            orphaned = Deadline(RECOVERY_SECONDS)
+        elif not attempt.outcome and orphaned.passed:
+            raise Failed(broken_off(journal.order().host, attempt))
         if quiet.passed:
             say(f"{attempt.deployment}: still at it")
             quiet = Deadline(HEARTBEAT_SECONDS)
         time.sleep(POLL_SECONDS)
 
 
+def await_end(journal: Journal) -> Attempt:
+    """Waits until a transaction that broke off is finished by recovery; raises Failed if not."""
+    orphaned, quiet = Deadline(RECOVERY_SECONDS), Deadline(HEARTBEAT_SECONDS)
+    while True:
+        alive = lock.is_held("cutover")
+        attempt = journal.load()
+        assert attempt
+        if attempt.outcome:
+            return attempt
+        if alive:
+            orphaned = Deadline(RECOVERY_SECONDS)
+        elif orphaned.passed:
+            raise Failed(broken_off(journal.order().host, attempt))
+        if quiet.passed:
+            say(f"{attempt.deployment}: still at it, in {attempt.phase}")
+            quiet = Deadline(HEARTBEAT_SECONDS)
+        time.sleep(POLL_SECONDS)
+
+
+def broken_off(host: str, attempt: Attempt) -> str:
+    """What to do about a transaction that nobody carries on."""
+    return (
+        f"{host}: the cutover to {attempt.deployment} broke off in {attempt.phase or 'its start'} "
+        "and nothing finishes it: see `journalctl -u cutover-recover` on the host, "
+        "then run `pulumi up` again"
+    )
+
+
 def explain(order: Order, attempt: Attempt) -> str:
-    """What failed, what serves now and what to do next, a line each."""
-    lines = [f"{order.host}: {order.deployment} does not serve: {attempt.error}"]
+    """What failed and why, what serves now and what to do next, a line each."""
+    lines = [f"{order.host}: {order.deployment} does not serve: {attempt.error[:MOST_CHARACTERS]}"]
     back = attempt.evidence.get("back")
-    if attempt.outcome == "refused":
+    if attempt.outcome in ("refused", "broken-off"):
         lines.append(f"{order.host}: nothing was stopped or changed")
     elif back:
         lines.append(

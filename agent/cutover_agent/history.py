@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .attempt import Journal
+from .attempt import attempts
 from .store import Store
 
 READ = 50
@@ -12,9 +12,7 @@ READ = 50
 def last_loads(store: Store) -> dict[str, float]:
     """Seconds that the last load of each deployment took."""
     found: dict[str, float] = {}
-    names = sorted((path.name for path in store.transactions.iterdir()), reverse=True)
-    for name in names[:READ]:
-        attempt = Journal(store, name).load()
-        if attempt and attempt.outcome == "serving" and "load_seconds" in attempt.evidence:
+    for attempt in list(reversed(attempts(store).values()))[:READ]:
+        if attempt.outcome == "serving" and "load_seconds" in attempt.evidence:
             found.setdefault(attempt.deployment, attempt.evidence["load_seconds"])
     return found

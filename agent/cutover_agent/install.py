@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import Callable, Optional
 
 from . import environment, systemd
 from .files import file_digest, read_text, remove, write_atomic
-from .order import text_digest
+from .order import OrderError, text_digest
 from .store import Store
 
 UNITS = Path("/etc/systemd/system")
+CAPTURED = "cutover-captured.service"
+"""The unit that a server started by hand becomes, so that there is a way back to it."""
 
 
 @dataclass(frozen=True)
@@ -39,23 +42,42 @@ def refusal(store: Store, unit: str) -> Optional[str]:
 
 
 def install(
-    store: Store, deployment: str, unit: str, unit_digest: str, env_digest: str
+    store: Store,
+    deployment: str,
+    unit: str,
+    unit_digest: str,
+    env_digest: str,
+    note: Callable[[list[Replaced]], None] = lambda replaced: None,
 ) -> list[Replaced]:
     """Writes unit and environment file and tells systemd; returns what they replaced.
 
-    Files that are as wanted already are left alone.
+    Files that are as wanted already are left alone. `note` gets what will be replaced before the
+    first file is.
     """
     environment.FOLDER.mkdir(mode=0o755, exist_ok=True)
-    wanted = ((UNITS / unit, unit_digest, 0o644), (environment.path(deployment), env_digest, 0o600))
-    replaced = []
-    for path, digest, mode in wanted:
-        if file_digest(path) != digest:
-            replaced.append(Replaced(str(path), _save(store, path)))
+    secret = environment.path(deployment)
+    wanted = ((UNITS / unit, unit_digest, _mode(unit)), (secret, env_digest, 0o600))
+    changed = [item for item in wanted if file_digest(item[0]) != item[1]]
+    replaced = [Replaced(str(path), _save(store, path)) for path, _, _ in changed]
+    note(replaced)
+    try:
+        # Known as ours first: a power cut must not leave a file that nobody owns.
+        for path, digest, _ in wanted:
+            store.note_installed(path, digest)
+        for path, digest, mode in changed:
             write_atomic(path, store.text(digest), mode)
-        store.note_installed(path, digest)
-    if replaced:
-        systemd.call("daemon-reload")
+        if replaced:
+            systemd.call("daemon-reload")
+    except (OSError, OrderError, systemd.SystemdError):
+        with suppress(OSError, OrderError, systemd.SystemdError):
+            put_back(store, replaced)
+        raise
     return replaced
+
+
+def _mode(unit: str) -> int:
+    """A captured server's command line may hold its secrets."""
+    return 0o600 if unit == CAPTURED else 0o644
 
 
 def put_back(store: Store, replaced: list[Replaced]) -> None:
@@ -63,7 +85,9 @@ def put_back(store: Store, replaced: list[Replaced]) -> None:
     for was in reversed(replaced):
         path = Path(was.path)
         if was.digest:
-            write_atomic(path, store.text(was.digest), 0o644 if path.parent == UNITS else 0o600)
+            write_atomic(
+                path, store.text(was.digest), _mode(path.name) if path.parent == UNITS else 0o600
+            )
         else:
             remove(path)
         store.note_installed(path, was.digest)
@@ -81,11 +105,12 @@ def retire_orphans(store: Store) -> list[str]:
     kept |= {str(environment.path(deployment)) for deployment in owned}
     lines = []
     serving = store.serving()
-    if serving and not systemd.state(serving.order.unit).down:
-        order = serving.order
-        kept |= {str(UNITS / order.unit), str(environment.path(order.deployment))}
-        if order.deployment not in owned:
-            lines.append(f"{order.unit} still serves: it stays until another model does")
+    for unit in sorted(store.units()):
+        if str(UNITS / unit) not in kept and not systemd.state(unit).down:
+            lines.append(f"{unit} still serves: it stays until another model does")
+            kept.add(str(UNITS / unit))
+            if serving and serving.order.unit == unit:
+                kept.add(str(environment.path(serving.order.deployment)))
     for name in sorted(set(store.installed()) - kept):
         path = Path(name)
         if path.parent == UNITS:

@@ -12,22 +12,26 @@ FOLDER = Path("/run/cutover")
 
 
 @contextmanager
-def held(name: str, wait: bool = True) -> Iterator[bool]:
-    """Holds a named lock for the block; without `wait` gives False where another holds it."""
+def held(name: str) -> Iterator[None]:
+    """Waits for a named lock, and holds it for the block."""
     FOLDER.mkdir(mode=0o700, exist_ok=True)
     descriptor = os.open(FOLDER / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-            return
-        yield True
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(descriptor)
 
 
 def is_held(name: str) -> bool:
     """Whether a live process holds the lock now."""
-    with held(name, wait=False) as free:
-        return not free
+    FOLDER.mkdir(mode=0o700, exist_ok=True)
+    descriptor = os.open(FOLDER / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        # Shared, so that two who ask do not see each other.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

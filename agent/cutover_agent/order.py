@@ -51,6 +51,58 @@ class Probe:
     max_tokens: int = 64
     api_key_env: str = ""
     """Name of the variable in the deployment's environment file that holds the API key."""
+    requests: int = 1
+    """How many requests in a row have to be answered, each within the smoke deadline."""
+    concurrency: int = 1
+    """How many of them are under way at once."""
+    min_tokens_per_second: float = 0.0
+    """Speed of all of them together below which there is a warning."""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Commands of the host's owner, each a program and its arguments; empty: none."""
+
+    before_stop: tuple[str, ...] = ()
+    after_commit: tuple[str, ...] = ()
+    after_rollback: tuple[str, ...] = ()
+    seconds: int = 60
+    """How long each of them may take."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What one JSON file of a checkpoint loses in the view that is served."""
+
+    file: str
+    remove: tuple[str, ...]
+    """Keys; a dot leads inside, a name without one is removed wherever it stands."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A file of the host that has to be as patched."""
+
+    path: str
+    sha256: str
+    sets: tuple[str, ...] = ()
+    """Environment variables that it sets inside the processes."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """What has to be on the host besides the checkpoint; empty where there is no such thing."""
+
+    draft: str = ""
+    tokenizer: str = ""
+    hf_config: str = ""
+    mount: str = ""
+    user: str = "root"
+    """Who has to be able to read them."""
+    view: str = ""
+    """Where the edited view of the checkpoint is made."""
+    edits: tuple[Edit, ...] = ()
+    requires: tuple[Requirement, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +122,16 @@ class Order:
     probe: Probe
     policy: str = "engines"
     deadlines: Deadlines = field(default_factory=Deadlines)
+    hooks: Hooks = field(default_factory=Hooks)
+    accept_no_rollback: bool = False
+    """Whether a server may be ended that there is no way back to."""
+    files: Files = field(default_factory=Files)
+    environment: dict[str, str] = field(default_factory=dict)
+    """What every process that holds a GPU has to have in its environment; never a secret."""
+    uses_gpus: bool = True
+    """Whether each of its GPUs has to hold memory once it is ready."""
+    strict_env: bool = False
+    """Whether a deviation from that fails the cutover."""
     version: int = WIRE_VERSION
 
     def __post_init__(self) -> None:
@@ -82,6 +144,8 @@ class Order:
             raise OrderError(f"order: deployment {self.deployment!r} is not a legal name")
         if not UNIT.fullmatch(self.unit):
             raise OrderError(f"order: unit {self.unit!r} is not a legal service name")
+        if self.probe.requests < 1:
+            raise OrderError("order.probe.requests: at least one request has to be answered")
         if self.policy not in POLICIES:
             raise OrderError(f"order: policy {self.policy!r} is none of {', '.join(POLICIES)}")
 
@@ -132,7 +196,7 @@ class Declared:
 
 def text_digest(text: str) -> str:
     """SHA-256 of a text in UTF-8, hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def read(kind: type[T], value: Any, where: str) -> T:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Any, Optional
 
-from . import checks, install, systemd
+from . import checks, host_files, install, systemd
 from .adopt import compare
 from .gpus import read_gpus, read_rows
 from .holders import Landscape, look
@@ -60,7 +59,7 @@ def _ahead(
     refusals = [
         *checks.gpu_reasons(seen.reading, wanted.host_gpus),
         *([refused] if refused else []),
-        *checks.checkpoint_reasons(Path(wanted.checkpoint)),
+        *host_files.reasons(wanted, unit_text),
         *checks.foreign_reasons(plan, seen.reading, wanted.host_gpus),
     ]
     return {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
-from . import environment, install, probe, shared_memory, systemd
+from . import arrived, environment, hooks, install, probe, shared_memory, systemd
 from .checks import running_units, survey
 from .clock import Deadline, wait_for, wall
 from .ending import end_trees
@@ -13,7 +13,7 @@ from .gate import Passage, wait_open, why_not_free
 from .gpus import Reading, read_gpus
 from .order import Order
 from .release_plan import ReleasePlan, Tree, plan_release
-from .serving import await_ready, key_of
+from .serving import NotServing, await_ready, key_of
 from .store import Store
 
 SETTLE_SECONDS = 60
@@ -58,7 +58,7 @@ class Phases:
             self.tell(f"killed {len(ended.killed)} processes that did not end within {seconds} s")
         if ended.alive:
             names = ", ".join(f"pid {p.pid} ({p.title}), state {p.state}" for p in ended.alive)
-            raise RuntimeError(f"even SIGKILL does not end {names}: reset the GPU or reboot")
+            raise systemd.Unkillable(f"even SIGKILL does not end {names}: reset the GPU or reboot")
 
     def gate(self, order: Order, before: Reading) -> dict[str, Any]:
         """Waits for 0 MiB on every GPU of the host; returns the proof or raises GateClosed."""
@@ -79,35 +79,71 @@ class Phases:
         self.tell(proof["line"])
         return proof
 
-    def install(self, order: Order, env_digest: str) -> list[install.Replaced]:
-        """Replaces the unit and its environment; returns what was there before."""
+    def before_stop(self, order: Order) -> None:
+        """Lets the host's owner prepare; raises Refused where that fails."""
+        hooks.before_stop(order, self.tell)
+
+    def after_commit(self, order: Order) -> None:
+        """Tells the host's owner that the new model serves."""
+        hooks.afterwards("after_commit", order, self.tell)
+
+    def after_rollback(self, order: Order) -> None:
+        """Tells the host's owner that the new model does not serve."""
+        hooks.afterwards("after_rollback", order, self.tell)
+
+    def install(
+        self,
+        order: Order,
+        env_digest: str,
+        note: Callable[[list[install.Replaced]], None] = lambda replaced: None,
+    ) -> None:
+        """Replaces the unit and its environment; `note` gets what was there, before the first."""
         replaced = install.install(
-            self.store, order.deployment, order.unit, order.unit_digest, env_digest
+            self.store, order.deployment, order.unit, order.unit_digest, env_digest, note
         )
         self.tell(f"{order.unit} is {'in place' if replaced else 'unchanged'}")
-        return replaced
 
-    def ready(self, order: Order, env_digest: str) -> float:
-        """Waits until the model is listed; returns the seconds since the call."""
+    def ready(self, order: Order, env_digest: str, spent: float = 0.0) -> float:
+        """Waits until the model is listed; returns the seconds since the start.
+
+        `spent` of the load deadline's seconds are over already.
+        """
         secret = self.store.text(env_digest)
         key = key_of(self.store, order, env_digest)
-        seconds = await_ready(order, key, self.tell, lambda text: environment.mask(secret, text))
+        seconds = await_ready(
+            order, key, self.tell, lambda text: environment.mask(secret, text), spent
+        )
         self.tell(f"{order.deployment} is ready after {seconds:.1f} s")
         return seconds
+
+    def arrived(self, order: Order) -> dict[str, Any]:
+        """Compares the environment of every process that holds a GPU with the declared one."""
+        seen = arrived.look(order)
+        for line in (*seen.lines, *(f"warning: {fault}" for fault in seen.faults)):
+            self.tell(line)
+        if seen.faults and order.strict_env:
+            raise NotServing(f"{seen.lines[0]}: {seen.faults[0]} (strict_env)")
+        return seen.evidence()
 
     def smoke(self, order: Order, env_digest: str) -> dict[str, Any]:
         """Asks the model a question; returns its answer and speed."""
         key = key_of(self.store, order, env_digest)
-        answer = probe.smoke(order.probe, key, order.deadlines.smoke)
+        for _ in range(order.probe.requests):
+            answer = probe.smoke(order.probe, key, order.deadlines.smoke)
         self.tell(f"{answer.text.strip()[:80]!r}, {answer.tokens_per_second} tokens/s")
         return {"answer": answer.text[:200], "tokens_per_second": answer.tokens_per_second}
 
-    def enable_only(self, unit: str) -> None:
-        """Makes one unit of this program start on boot, and no other."""
-        for other in self.store.units() - {unit}:
+    def enable_only(self, unit: Optional[str]) -> None:
+        """Makes one unit of this program start on boot and no other; None: none at all."""
+        for other in sorted(self.store.units() - {unit}):
             if systemd.state(other).enabled == "enabled":
                 systemd.call("disable", other)
-        systemd.call("enable", unit)
+        if unit:
+            systemd.call("enable", unit)
+
+    def reading_problem(self) -> str:
+        """Why the driver does not answer; empty when it does."""
+        return read_gpus().problem
 
     def settle(self, host_gpus: int) -> None:
         """Gives memory a while to go, but never keeps a model from serving."""

@@ -10,12 +10,14 @@ import urllib.request
 from dataclasses import dataclass
 from typing import Any, Optional
 
+from .clock import Deadline
 from .order import Probe
 
 # The host's proxy variables are for the outside; the server is on the host itself.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 SHORT_SECONDS = 5
+MOST_BYTES = 4 << 20
 
 
 class WrongServer(RuntimeError):
@@ -44,11 +46,15 @@ def ready(probe: Probe, key: Optional[str]) -> bool:
     code, _ = _request(f"{probe.url}/health", key)
     if code in (401, 403):
         raise WrongServer(f"{probe.url}/health answers {code}: the API key is not accepted")
+    if code == 404:
+        raise WrongServer(f"{probe.url}/health answers 404: that is no vLLM or SGLang")
     if code != 200:
         return False
     code, body = _request(f"{probe.url}/v1/models", key)
-    if code in (401, 403, 404):
-        raise WrongServer(f"{probe.url}/v1/models answers {code}")
+    if code in (401, 403):
+        raise WrongServer(f"{probe.url}/v1/models answers {code}: the API key is not accepted")
+    if code == 404:
+        raise WrongServer(f"{probe.url}/v1/models answers 404: that is no OpenAI-like server")
     if code != 200:
         return False
     names = model_names(body)
@@ -77,7 +83,7 @@ def smoke(probe: Probe, key: Optional[str], seconds: float) -> Answer:
     code, body = _request(f"{probe.url}/v1/chat/completions", key, question, seconds)
     took = time.monotonic() - started
     if code == 0:
-        raise WrongServer(f"no answer to the smoke request within {seconds:.0f} s")
+        raise WrongServer(f"the smoke request got {body}")
     if code != 200:
         raise WrongServer(f"the smoke request is answered {code}: {body[:200]}")
     text, tokens = read_completion(body)
@@ -94,7 +100,7 @@ def read_completion(body: str) -> tuple[str, int]:
     """
     try:
         value = json.loads(body)
-        message: dict[str, Any] = value["choices"][0]["message"]
+        message: dict[str, Any] = dict(value["choices"][0]["message"])
         tokens = int(value["usage"]["completion_tokens"])
     except (ValueError, KeyError, IndexError, TypeError):
         raise WrongServer(f"the answer is no chat completion: {body[:200]}") from None
@@ -110,15 +116,36 @@ def _request(
     payload: Optional[dict[str, Any]] = None,
     seconds: float = SHORT_SECONDS,
 ) -> tuple[int, str]:
-    """Status and body; status 0 when nobody answers in time."""
+    """Status and body; status 0 and the reason when there is no whole answer in time."""
     data = None if payload is None else json.dumps(payload).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-    if key:
-        request.add_header("Authorization", f"Bearer {key}")
+    deadline = Deadline(seconds)
     try:
-        with _OPENER.open(request, timeout=seconds) as response:
-            return response.status, response.read().decode(errors="replace")
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode(errors="replace")
-    except (OSError, ValueError, http.client.HTTPException):  # refused, reset, late, or not HTTP
-        return 0, ""
+        request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+        if key:
+            request.add_header("Authorization", f"Bearer {key}")
+        try:
+            response = _OPENER.open(request, timeout=seconds)
+        except urllib.error.HTTPError as error:
+            response = error
+        with response:
+            return response.status, _body(response, deadline)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        late = deadline.passed or isinstance(error, TimeoutError)
+        reason = getattr(error, "reason", None) or error
+        return 0, f"no answer within {seconds:.0f} s" if late else f"no answer: {reason}"
+
+
+def _body(response: Any, deadline: Deadline) -> str:
+    """The whole body; TimeoutError where it trickles in for longer than there is time."""
+    parts: list[bytes] = []
+    while True:
+        part = response.read1(65536)
+        if not part:
+            break
+        parts.append(part)
+        if deadline.passed or sum(map(len, parts)) > MOST_BYTES:
+            raise TimeoutError
+    missing = getattr(response, "length", 0)
+    if missing:
+        raise http.client.IncompleteRead(b"", missing)
+    return b"".join(parts).decode(errors="replace")

@@ -11,7 +11,7 @@ from typing import Optional
 from .files import read_json, write_json
 from .store import Store
 
-AGENT, STAGE = "agent", "stage"
+AGENT, STAGE, RUNBOOK = "agent", "stage", "runbook"
 
 
 def root_of(kind: str, deployment: str) -> str:

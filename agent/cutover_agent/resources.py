@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import install, repairs, systemd
+from . import install, lock, repairs, systemd, views
+from .attempt import latest
 from .checks import Refused
 from .converge import converge, look
 from .follow import Failed, say
@@ -18,12 +19,13 @@ def put(store: Store, record: Record, text: str, count: int = 0) -> dict[str, An
 
     With a count of repairs, what drifted on the host is undone first.
     """
-    kept = Record(record.owner, record.kind, record.deployment, record.unit, store.keep(text))
-    store.own(kept)
-    if count:
-        for line in repair(store, kept):
-            say(line)
-    repairs.note(store, repairs.root_of(record.kind, record.deployment), count)
+    with lock.held("converge"):
+        kept = Record(record.owner, record.kind, record.deployment, record.unit, store.keep(text))
+        store.own(kept)
+        if count:
+            for line in repair(store, kept):
+                say(line)
+        repairs.note(store, repairs.root_of(record.kind, record.deployment), count)
     return {"receipt": store.receipt(kept.digest)}
 
 
@@ -32,9 +34,10 @@ def service(store: Store, owner: str, declared: Declared) -> dict[str, Any]:
 
     Raises Failed when the model that the host shall serve does not answer in the end.
     """
-    store.own(Record(owner, "service", declared.deployment, declared.unit))
-    if not declared.enabled:
-        _stand_by(store, declared)
+    with lock.held("converge"):
+        store.own(Record(owner, "service", declared.deployment, declared.unit))
+        if not declared.enabled:
+            _stand_by(store, declared)
     order = _order_for(store, declared.serves)
     if not _answers(store, order):
         converge(store, order, "serving")
@@ -81,15 +84,19 @@ def drop(store: Store, owner: str) -> None:
 
     A unit that serves stays until another model serves or the agent itself leaves the host.
     """
-    record = store.records().get(owner)
-    if record is None:
-        return
-    store.disown(owner)
-    repairs.note(store, repairs.root_of(record.kind, record.deployment), None)
-    if record.kind == "service":
+    with lock.held("converge"):
+        record = store.records().get(owner)
+        if record is None:
+            return
+        store.disown(owner)
+        repairs.note(store, repairs.root_of(record.kind, record.deployment), None)
+        journal = latest(store)
+        attempt = journal.load() if journal else None
+        if attempt and not attempt.outcome:
+            return  # its end does the rest, and its way back needs what is there
         for line in install.retire_orphans(store):
             say(line)
-    store.forget_texts()
+        store.forget_texts()
 
 
 def leave(store: Store, owner: str) -> bool:
@@ -109,4 +116,5 @@ def leave(store: Store, owner: str) -> bool:
             systemd.stop(unit, seconds)
     for line in install.retire_orphans(store):
         say(line)
+    views.retire(())
     return True

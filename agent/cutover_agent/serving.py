@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Callable, Optional
+from urllib.parse import urlsplit
 
-from . import environment, probe, systemd
+from . import environment, listener, probe, systemd
 from .clock import Deadline, wait_for
+from .diagnosis import diagnose
+from .gpus import Reading, read_gpus
 from .order import Order
 from .store import Serving, Store
 
 PROGRESS_SECONDS = 5
+IN_USE_MIB = 100
+"""Less than a CUDA context takes, and more than an idle card reports."""
 POLL_SECONDS = 0.2
 
 _SHARDS = re.compile(r"shards.*?(\d+)/(\d+)")
@@ -53,46 +59,74 @@ def is_healthy(order: Order, key: Optional[str]) -> bool:
 
 
 def await_ready(
-    order: Order, key: Optional[str], tell: Callable[[str], None], mask: Callable[[str], str]
+    order: Order,
+    key: Optional[str],
+    tell: Callable[[str], None],
+    mask: Callable[[str], str],
+    spent: float = 0.0,
 ) -> float:
-    """Waits until the server lists its model; returns the seconds that took.
+    """Waits until the server lists its model; returns the seconds since the start, `spent` of which
+    were over before the call.
 
     Raises NotServing at once when the unit crashes or another model answers, else at the load
     deadline.
     """
-    deadline = Deadline(order.deadlines.load)
+    deadline = Deadline(order.deadlines.load - spent)
     last = -float(PROGRESS_SECONDS)
-    restarts = systemd.state(order.unit).restarts
+    first = systemd.state(order.unit)
 
     def check() -> bool:
         nonlocal last
         state = systemd.state(order.unit)
-        if state.down or state.sub == "auto-restart" or state.restarts > restarts:
-            raise NotServing(f"{order.unit} crashed while loading{_because(order, mask)}")
+        if state.down or state.sub == "auto-restart" or state.restarts > first.restarts:
+            raise NotServing(f"{order.unit} crashed while loading{_because(order, first, mask)}")
         if state.active == "active" and probe.ready(order.probe, key):
+            _check_place(order)
             return True
         if deadline.spent - last >= PROGRESS_SECONDS:
             last = deadline.spent
             lines = systemd.journal(order.unit, state.invocation, 50)
-            tell(f"{progress(lines)}, {deadline.spent:.0f} s")
+            tell(f"{progress(lines)}, {deadline.spent + spent:.0f} s")
         return False
 
     try:
         if wait_for(check, deadline, POLL_SECONDS):
-            return deadline.spent
+            return deadline.spent + spent
     except probe.WrongServer as wrong:
         raise NotServing(str(wrong)) from None
-    raise NotServing(
-        f"{order.unit} was not ready within {deadline.seconds:.0f} s{_because(order, mask)}"
+    because = _because(order, first, mask)
+    raise NotServing(f"{order.unit} was not ready within {order.deadlines.load} s{because}")
+
+
+def _check_place(order: Order) -> None:
+    """Raises NotServing where what answers is not this unit on its GPUs."""
+    port = urlsplit(order.probe.url).port or 80
+    other = listener.stranger(port, order.unit)
+    if other:
+        raise NotServing(f"{order.unit} does not listen on port {port}: {other} does")
+    reason = why_unused(read_gpus(), order.gpus) if order.uses_gpus else ""
+    if reason:
+        raise NotServing(f"{order.unit} answers, but not from its GPUs: {reason}")
+
+
+def why_unused(reading: Reading, gpus: Sequence[int]) -> str:
+    """Which of a deployment's GPUs it does not use, or what cannot be known; empty when all are."""
+    if reading.problem:
+        return reading.problem
+    used = {gpu.index: gpu.used_mib for gpu in reading.gpus}
+    return ", ".join(
+        f"GPU {index} {used[index]} MiB" if index in used else f"GPU {index} is gone"
+        for index in gpus
+        if used.get(index, 0) < IN_USE_MIB
     )
 
 
 def progress(lines: list[str]) -> str:
     """How far a load is, from the engine's own log: `load 37/119 shards`."""
     for line in reversed(lines):
-        match = _SHARDS.search(line)
-        if match:
-            return f"load {match.group(1)}/{match.group(2)} shards"
+        found = _SHARDS.findall(line)
+        if found:
+            return f"load {found[-1][0]}/{found[-1][1]} shards"
     return "loading"
 
 
@@ -105,11 +139,13 @@ def cause(lines: list[str]) -> list[str]:
     plain = [line for line in bare if line and not _NOISE.search(line)]
     raised = [line for line in plain if _EXCEPTION.match(line)]
     telling = [line for line in plain if _CAUSE.search(line)]
-    chosen = raised[:1] or telling[-2:] or plain[-2:]
+    chosen = raised[:1] or telling[-3:] or plain[-3:]
     return [line[:300] for line in chosen]
 
 
-def _because(order: Order, mask: Callable[[str], str]) -> str:
-    invocation = systemd.state(order.unit).invocation
-    found = cause(systemd.journal(order.unit, invocation, 200))
-    return ": " + " | ".join(mask(line) for line in found) if found else ""
+def _because(order: Order, first: systemd.UnitState, mask: Callable[[str], str]) -> str:
+    """What the journal of that run says, each line indented, and what it means."""
+    lines = systemd.journal(order.unit, first.invocation, 400)
+    found = [f"\n  | {mask(line)}" for line in cause(lines)]
+    meaning = diagnose(lines)
+    return "".join(found) + (f"\n  {meaning}" if meaning else "")

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from . import lock, systemd
-from .attempt import Journal, latest
+from .attempt import Journal, attempts, latest
 from .gpus import read_gpus
 from .serving import is_healthy, key_of
 from .store import Store
@@ -26,6 +26,7 @@ def status(store: Store) -> tuple[int, dict[str, Any]]:
         "serves": None,
         "healthy": False,
         "cutover": attempt.deployment if attempt and busy else None,
+        "lock": attempt.describe() if attempt and busy else None,
         "gpus_mib": [gpu.used_mib for gpu in reading.gpus],
         "gpus_problem": reading.problem,
         "last": {"outcome": attempt.outcome, "error": attempt.error} if attempt else None,
@@ -54,7 +55,7 @@ def describe(facts: dict[str, Any]) -> str:
     """The facts for people."""
     lines = []
     if facts["cutover"]:
-        lines.append(f"a cutover to {facts['cutover']} is under way: `cutover log` shows it")
+        lines.append(f"{facts['lock']}: `cutover log` shows it")
     if facts["serves"]:
         health = "healthy" if facts["healthy"] else "NOT HEALTHY"
         lines.append(f"{facts['serves']} serves at {facts['url']} since {facts['since']}, {health}")
@@ -73,8 +74,8 @@ def describe(facts: dict[str, Any]) -> str:
 def log(store: Store) -> str:
     """Events of every transaction that the host remembers, oldest first."""
     lines = []
-    for folder in sorted(store.transactions.iterdir()):
-        for event in Journal(store, folder.name).events():
+    for name in attempts(store):
+        for event in Journal(store, name).events():
             clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event["time"]))
-            lines.append(f"{clock} {folder.name} {event['phase']}: {event['text']}")
+            lines.append(f"{clock} {name} {event['phase']}: {event['text']}")
     return "\n".join(lines)

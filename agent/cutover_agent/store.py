@@ -15,6 +15,8 @@ from .files import read_json, read_text, remove, write_atomic, write_json
 from .order import Order, OrderError, read, text_digest
 
 STORE = Path("/var/lib/cutover")
+RESERVE_BYTES = 256 << 10
+"""A roll-back writes a few files of some KiB each."""
 LOST = (
     "if the host was installed anew, run `pulumi destroy` for it (which finds nothing there) "
     "and then `pulumi up`"
@@ -60,6 +62,16 @@ class Store:
         """Makes the folders, closed to everybody but root."""
         for folder in (self.root, self.root / "texts", self.transactions, self.root / "saved"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def reserve(self) -> None:
+        """Sets room on the disk aside, so that a full one does not keep a roll-back from ending."""
+        path = self.root / "reserve"
+        if not path.exists():
+            write_atomic(path, "\0" * RESERVE_BYTES)
+
+    def spend_reserve(self) -> None:
+        """Makes that room free."""
+        (self.root / "reserve").unlink(missing_ok=True)
 
     # Texts are kept under their digest, so that a roll-back finds what it replaced.
 
@@ -131,8 +143,10 @@ class Store:
 
     def note_installed(self, path: Path, digest: str) -> None:
         """Remembers a file as written by the agent; an empty digest forgets it."""
-        files = {**self.installed(), str(path): digest}
-        write_json(self.root / "installed.json", {p: d for p, d in files.items() if d})
+        known = self.installed()
+        files = {p: d for p, d in {**known, str(path): digest}.items() if d}
+        if files != known:
+            write_json(self.root / "installed.json", files)
 
     # What serves, and what shall serve.
 
@@ -148,6 +162,16 @@ class Store:
         else:
             write_json(self.root / "serving.json", dataclasses.asdict(serving))
 
+    def before(self) -> Serving | None:
+        """What served before that; None where nothing did."""
+        value = read_json(self.root / "before.json", None)
+        return None if value is None else read(Serving, value, "before.json")
+
+    def set_before(self, serving: Serving | None) -> None:
+        """Remembers what `cutover back` serves again."""
+        if serving:
+            write_json(self.root / "before.json", dataclasses.asdict(serving))
+
     def staged(self) -> Order | None:
         """The last order that passed every check of `stage`."""
         text = read_text(self.root / "staged.json")
@@ -161,8 +185,7 @@ class Store:
         """Drops the texts that nothing refers to any more."""
         wanted = {record.digest for record in self.records().values()}
         wanted |= set(self.installed().values())
-        serving = self.serving()
-        if serving:
+        for serving in filter(None, (self.serving(), self.before())):
             wanted |= {serving.order.unit_digest, serving.env_digest}
         for path in (self.root / "texts").iterdir():
             if path.name not in wanted:

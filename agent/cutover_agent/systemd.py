@@ -16,6 +16,10 @@ class SystemdError(RuntimeError):
     """systemctl refused; the text is its own last line."""
 
 
+class Unkillable(SystemdError):
+    """Processes that even SIGKILL does not end: nothing but a reset or a reboot frees the GPU."""
+
+
 @dataclass(frozen=True)
 class UnitState:
     """A unit as systemd sees it now."""
@@ -27,25 +31,33 @@ class UnitState:
     invocation: str
     enabled: str
     result: str
+    job: int = 0
+    """Number of the job that is queued for it; 0 when there is none."""
 
     @property
     def down(self) -> bool:
         """Whether the unit counts as not serving: anything but inactive or failed may load."""
-        return self.active in ("inactive", "failed")
+        return self.active in ("inactive", "failed") and not self.job
 
 
-_PROPERTIES = "ActiveState,SubState,MainPID,NRestarts,InvocationID,UnitFileState,Result"
+_PROPERTIES = "ActiveState,SubState,MainPID,NRestarts,InvocationID,UnitFileState,Result,Job"
 
 
 def call(*arguments: str, check: bool = True) -> str:
     """Runs systemctl and returns what it printed; raises SystemdError where it failed."""
-    done = subprocess.run(
-        ["systemctl", *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=CALL_SECONDS,
-    )
+    try:
+        done = subprocess.run(
+            ["systemctl", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=CALL_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise SystemdError(
+            f"systemctl {' '.join(arguments)}: no answer within {CALL_SECONDS} s"
+        ) from None
     if check and done.returncode != 0:
         said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         raise SystemdError(f"systemctl {' '.join(arguments)}: {said[-1]}")
@@ -64,7 +76,13 @@ def state(unit: str) -> UnitState:
         invocation=value.get("InvocationID", ""),
         enabled=value.get("UnitFileState", ""),
         result=value.get("Result", ""),
+        job=int(value.get("Job") or 0),
     )
+
+
+def shutting_down() -> bool:
+    """Whether the host is on its way off or to a reboot: then nothing can be started any more."""
+    return call("is-system-running", check=False).strip() == "stopping"
 
 
 def main_pids() -> dict[str, int]:
@@ -87,7 +105,7 @@ def start(unit: str) -> None:
 def stop(unit: str, seconds: float) -> str:
     """Stops a unit until it is inactive; returns how it went beyond a plain stop, or nothing.
 
-    After `seconds` its processes are killed. Raises SystemdError when even that does not end it.
+    After `seconds` its processes are killed. Raises Unkillable when even that does not end it.
     """
     call("stop", "--no-block", unit)
     if wait_for(lambda: state(unit).down, Deadline(seconds)):
@@ -95,21 +113,26 @@ def stop(unit: str, seconds: float) -> str:
     call("kill", "--signal=SIGKILL", unit, check=False)
     if wait_for(lambda: state(unit).down, Deadline(KILL_SECONDS)):
         return f"{unit} did not stop within {seconds:.0f} s and was killed"
-    raise SystemdError(
+    raise Unkillable(
         f"{unit} does not end even after SIGKILL: a process of it hangs in the kernel, "
         "reset the GPU or reboot the host"
     )
 
 
 def journal(unit: str, invocation: str, lines: int) -> list[str]:
-    """The last lines that one run of a unit wrote."""
-    match = [f"_SYSTEMD_INVOCATION_ID={invocation}"] if invocation else ["--unit", unit]
-    done = subprocess.run(
-        ["journalctl", *match, "--output=cat", "--no-pager", f"--lines={lines}"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=CALL_SECONDS,
-    )
+    """The last lines that one run of a unit wrote, and systemd about it; none when it is slow."""
+    match = ["--unit", unit]
+    if invocation:
+        match = [f"_SYSTEMD_INVOCATION_ID={invocation}", "+", f"INVOCATION_ID={invocation}"]
+    try:
+        done = subprocess.run(
+            ["journalctl", *match, "--output=cat", "--no-pager", f"--lines={lines}"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=CALL_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return []
     return done.stdout.splitlines()

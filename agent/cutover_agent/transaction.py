@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Optional
+from typing import Callable
 
-from . import install, systemd
+from . import install, systemd, trial, views
 from .attempt import Attempt, Journal
-from .checks import Refused, check
+from .checks import check
 from .clock import now, wall
 from .gpus import Reading
-from .install import Replaced
-from .order import OrderError
 from .phases import Phases
+from .progress import Progress
 from .serving import is_right
 from .store import Serving, Store
+from .way_back import WayBack
 
 
 class Transaction:
@@ -24,125 +22,122 @@ class Transaction:
     def __init__(self, store: Store, journal: Journal, attempt: Attempt) -> None:
         self.store, self.journal, self.attempt = store, journal, attempt
         self.order = journal.order()
-        self.phase = "stage"
-        self.phases = Phases(store, self._tell)
-        self.previous: Optional[Serving] = store.serving()
-        self.env_digest = ""
+        self.progress = Progress(journal, attempt)
+        self.phases = Phases(store, self.progress.tell)
+        self.env_digest = attempt.env_digest
         self.stopped_at = 0.0
-        self.started = False
-        self.replaced: list[Replaced] = []
 
     def run(self) -> None:
         """Refuses the order, serves it, or rolls back."""
         try:
-            with self._phase("stage"):
+            with self.progress.phase("stage"):
                 self._stage()
-        except (Refused, OrderError) as reason:
-            self._finish("refused", str(reason))
+            with self.progress.phase("drain"):
+                self.phases.before_stop(self.order)
+        except Exception as reason:
+            if not systemd.shutting_down():
+                self.progress.end("refused", str(reason))
             return
+        self._or_back(self._serve)
+
+    def go_on(self) -> None:
+        """Finishes what was begun: the unit is started unless it runs, verified and committed."""
+        self._or_back(self._resume)
+
+    def go_back(self, error: str) -> None:
+        """Takes the way back; does nothing while the host is on its way off."""
         try:
-            if not self._recover():
-                self._switch()
+            if not systemd.shutting_down():
+                WayBack(self.store, self.progress, self.phases).go(error)
+        except Exception:
+            if not systemd.shutting_down():
+                raise
+
+    def _or_back(self, act: Callable[[], None]) -> None:
+        try:
+            act()
         except Exception as problem:
-            self._roll_back(f"{self.phase}: {problem}")
+            self.go_back(f"{self.attempt.phase}: {problem}")
 
     def _stage(self) -> None:
-        plan = check(self.store, self.order)
-        self.env_digest = self.store.put_digest("env", self.order.deployment)
-        was = self.previous.order.deployment if self.previous else "nothing"
-        self._tell(f"{was} -> {self.order.deployment}")
+        plan = check(self.store, self.order, self.store.text(self.order.unit_digest))
+        self.store.reserve()
+        previous = self.store.serving()
+        self.journal.set_previous(previous)
+        was = previous.order.deployment if previous else "nothing"
+        self.progress.tell(f"{was} -> {self.order.deployment}")
         for line in plan.summary():
-            self._tell(line)
+            self.progress.tell(line)
+
+    def _serve(self) -> None:
+        if not self._already_loading():
+            self._switch()
 
     def _switch(self) -> None:
         before = Reading(())
-        with self._phase("release"):
+        with self.progress.phase("release"):
             self.stopped_at = now()
+            self.phases.enable_only(None)
             before = self.phases.release(self.order)
-        with self._phase("gate"):
+        with self.progress.phase("gate"):
             self.attempt.evidence["gate"] = self.phases.gate(self.order, before)
-        with self._phase("install"):
-            self.replaced = self.phases.install(self.order, self.env_digest)
-        with self._phase("start"):
-            self.started = True
-            systemd.start(self.order.unit)
+        with self.progress.phase("install"):
+            self.phases.install(self.order, self.env_digest, self.journal.set_replaced)
+        with self.progress.phase("start"):
+            self._start()
         self._verify_and_commit()
+
+    def _start(self) -> None:
+        trial.begin(self.order.unit)
+        self.attempt.loading_since = now()
+        self.progress.save()
+        systemd.start(self.order.unit)
 
     def _verify_and_commit(self) -> None:
         evidence = self.attempt.evidence
-        with self._phase("ready"):
-            evidence["load_seconds"] = round(self.phases.ready(self.order, self.env_digest), 1)
+        with self.progress.phase("ready"):
+            spent = now() - self.attempt.loading_since if self.attempt.loading_since else 0.0
+            seconds = self.phases.ready(self.order, self.env_digest, spent)
+            evidence["load_seconds"] = round(seconds, 1)
             if self.stopped_at:
                 evidence["down_seconds"] = round(now() - self.stopped_at, 1)
-        with self._phase("smoke"):
+            evidence.update(self.phases.arrived(self.order))
+        with self.progress.phase("smoke"):
             evidence.update(self.phases.smoke(self.order, self.env_digest))
-        with self._phase("commit"):
-            self.phases.enable_only(self.order.unit)
-            serving = Serving(self.order, self.env_digest, self.attempt.id, wall(), evidence)
-            self.store.set_serving(serving)
-            install.retire_orphans(self.store)
-            self.store.forget_texts()
+        with self.progress.phase("commit"):
+            self._commit()
             self.attempt.outcome = "serving"
 
-    def _recover(self) -> bool:
+    def _commit(self) -> None:
+        evidence = self.attempt.evidence
+        serving = Serving(self.order, self.env_digest, self.attempt.id, wall(), evidence)
+        self.store.set_before(self.journal.previous())
+        self.store.set_serving(serving)
+        self.phases.enable_only(self.order.unit)
+        trial.end(self.order.unit)
+        install.retire_orphans(self.store)
+        was = self.journal.previous()
+        views.retire({self.order.files.view, was.order.files.view if was else ""})
+        self.store.forget_texts()
+        self.phases.after_commit(self.order)
+
+    def _resume(self) -> None:
+        if systemd.state(self.order.unit).down:
+            self._start()
+        self._verify_and_commit()
+
+    def _already_loading(self) -> bool:
         """Whether the right model, which runs but did not answer, came to serve by itself."""
-        right = is_right(self.order, self.env_digest, self.previous)
+        right = is_right(self.order, self.env_digest, self.journal.previous())
         if not right or systemd.state(self.order.unit).down:
             return False
-        self._tell(f"{self.order.unit} runs already: waiting for it instead of starting it again")
+        self.progress.tell(f"{self.order.unit} runs already: waiting for it instead of starting it")
         # Nothing is released or replaced, so these have nothing to wait for.
         self.attempt.done += ["release", "gate", "install"]
         try:
             self._verify_and_commit()
         except Exception as problem:
-            self._tell(f"{problem}: starting it again")
-            self.attempt.done = ["stage"]
+            self.progress.tell(f"{problem}: starting it again")
+            self.attempt.begun, self.attempt.done = ["stage", "drain"], ["stage", "drain"]
             return False
         return True
-
-    def _roll_back(self, error: str) -> None:
-        self.phase = "roll-back"
-        self._tell(error)
-        try:
-            if self.started and not systemd.state(self.order.unit).down:
-                systemd.stop(self.order.unit, self.order.deadlines.stop)
-            systemd.call("reset-failed", self.order.unit, check=False)
-            install.put_back(self.store, self.replaced)
-            if self.previous is None:
-                self._finish("dead-end", f"{error}\nnothing served before, so nothing serves now")
-                return
-            self._restore(self.previous)
-        except Exception as problem:
-            self._finish("dead-end", f"{error}\nthe roll-back failed too: {problem}")
-            return
-        self._finish("rolled-back", error)
-
-    def _restore(self, previous: Serving) -> None:
-        order = previous.order
-        self._tell(f"going back to {order.deployment}")
-        if systemd.state(order.unit).down:
-            self.phases.release(self.order)
-            self.phases.settle(self.order.host_gpus)
-        self.phases.install(order, previous.env_digest)
-        self.phases.enable_only(order.unit)
-        systemd.start(order.unit)
-        self.phases.ready(order, previous.env_digest)
-        back = self.phases.smoke(order, previous.env_digest)
-        self.attempt.evidence["back"] = {"deployment": order.deployment, **back}
-
-    def _finish(self, outcome: str, error: str) -> None:
-        self.attempt.outcome, self.attempt.error = outcome, error
-        self.journal.save(self.attempt)
-
-    @contextmanager
-    def _phase(self, name: str) -> Iterator[None]:
-        self.phase = name
-        started = now()
-        yield
-        seconds: dict[str, Any] = self.attempt.evidence.setdefault("phases", {})
-        seconds[name] = round(now() - started, 3)
-        self.attempt.done.append(name)
-        self.journal.save(self.attempt)
-
-    def _tell(self, text: str) -> None:
-        self.journal.tell(self.phase, text)

@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+FP8_CACHE = {"num_bits": 8, "type": "float"}
 PRACTICE_MODELS: dict[str, tuple[int, dict[str, Any]]] = {
     "MiniMax-M2.5": (
         126,
@@ -18,7 +19,11 @@ PRACTICE_MODELS: dict[str, tuple[int, dict[str, Any]]] = {
     ),
     "Kimi-K2.5-NVFP4": (
         119,
-        {"architectures": ["KimiK25ForConditionalGeneration"], "model_type": "kimi_k25"},
+        {
+            "architectures": ["KimiK25ForConditionalGeneration"],
+            "model_type": "kimi_k25",
+            "quantization_config": {"quant_algo": "NVFP4", "kv_cache_scheme": FP8_CACHE},
+        },
     ),
     "Kimi-K2.5-EAGLE3": (
         1,
@@ -31,6 +36,15 @@ def make_practice_models(folder: Path) -> None:
     """The checkpoints that every practice host has under /models."""
     for name, (shards, config) in PRACTICE_MODELS.items():
         make_checkpoint(folder / name, shards=shards, config=config)
+    quantization = {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}
+    _write_json(folder / "Kimi-K2.5-NVFP4" / "hf_quant_config.json", {"quantization": quantization})
+    glm = {"architectures": ["GlmMoeDsaForCausalLM"], "model_type": "glm_moe_dsa"}
+    (folder / "GLM-5-GGUF").mkdir()
+    make_gguf(folder / "GLM-5-GGUF" / "GLM-5.gguf", tensors=78)
+    (folder / "GLM-5").mkdir()
+    _write_json(folder / "GLM-5" / "config.json", glm)
+    _write_json(folder / "GLM-5" / "tokenizer.json", {"version": "1.0"})
+    _write_json(folder / "GLM-5" / "tokenizer_config.json", {"model_max_length": 202752})
 
 
 def make_checkpoint(
@@ -48,6 +62,25 @@ def make_checkpoint(
     _write_json(folder / "model.safetensors.index.json", index)
     _write_json(folder / "config.json", {"torch_dtype": "bfloat16", **config})
     _write_json(folder / "tokenizer_config.json", {"model_max_length": 262144})
+
+
+def make_gguf(path: Path, *, tensors: int, tensor_bytes: int = 16 * 1024) -> None:
+    """Write a merged GGUF file of BF16 tensors."""
+    bf16, alignment = 30, 32
+    head = b"GGUF" + struct.pack("<IQQ", 3, tensors, 2)
+    head += _text("general.architecture") + struct.pack("<I", 8) + _text("glm-dsa")
+    head += _text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + _text("a") + _text("b")
+    for number in range(tensors):
+        head += _text(f"blk.{number}.ffn_down.weight")
+        head += struct.pack("<IQIQ", 1, tensor_bytes // 2, bf16, number * tensor_bytes)
+    with path.open("wb") as file:
+        file.write(head + b"\0" * (-len(head) % alignment))
+        for _ in range(tensors):
+            file.write(bytes(tensor_bytes))
+
+
+def _text(value: str) -> bytes:
+    return struct.pack("<Q", len(value)) + value.encode()
 
 
 def _write_shard(path: Path, tensor: str, size: int) -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,15 @@ class Run:
 class Stack:
     """A copy of the project with a catalogue and a stack file of its own."""
 
-    def __init__(self, folder: Path, name: str = "test") -> None:
+    def __init__(
+        self, folder: Path, name: str = "test", catalogue: Sequence[str] = (SGLANG, VLLM)
+    ) -> None:
         self.folder, self.name = folder, name
         for part in CODE:
             (folder / part).symlink_to(ROOT / part)
-        shutil.copytree(ROOT / "deployments", folder / "deployments")
+        (folder / "deployments").mkdir()
+        for deployment in catalogue:
+            shutil.copy(ROOT / "deployments" / f"{deployment}.yaml", folder / "deployments")
         (folder / "state").mkdir()
         self.env = {
             **os.environ,

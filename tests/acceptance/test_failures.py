@@ -90,7 +90,7 @@ def test_a_failed_switch_that_is_reverted_ends_green_with_the_old_model_untouche
     serving.up()
     assert serves(box) == MODELS[SGLANG]
     assert unit(box, UNITS[SGLANG], "MainPID") == before, "a healthy model is not restarted"
-    assert serving.up().counts == {"unchanged": 16}
+    assert serving.up().counts == {"unchanged": 17}
 
 
 def test_a_reverted_config_is_never_green_while_nothing_serves(serving: Stack, box: Host) -> None:
@@ -119,7 +119,7 @@ def test_a_model_that_died_by_itself_is_found_by_any_up_that_has_something_to_do
 
 def flag_change(stack: Stack) -> tuple[str, str]:
     """Changes the active deployment; gives its unit file and what a roll-back must restore."""
-    stack.edit(SGLANG, "speculative-num-steps: 3", "speculative-num-steps: 2")
+    stack.edit(SGLANG, "  steps: 3", "  steps: 2")
     return SGLANG_FILE, "--speculative-num-steps 3"
 
 

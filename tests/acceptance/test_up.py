@@ -55,11 +55,11 @@ def test_with_nothing_to_change_no_remote_command_runs(serving: Stack, box: Host
     assert before > 0
     run = serving.up()
     assert logins(box) == before + 1, "one session to ask the host"
-    assert run.counts == {"unchanged": 16}
+    assert run.counts == {"unchanged": 17}
     serving.configure(facts=False)
     run = serving.up()
     assert logins(box) == before + 1, "and none with facts switched off"
-    assert run.counts == {"unchanged": 16}
+    assert run.counts == {"unchanged": 17}
 
 
 def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
@@ -71,7 +71,7 @@ def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
     assert shown.count(f'"{SGLANG}" => "{VLLM}"') == 3, "once in the order, once in each service"
     assert "replace" not in shown
     run = serving.up()
-    assert run.counts == {"updated": 7, "unchanged": 9}
+    assert run.counts == {"updated": 7, "unchanged": 10}
     assert serves(box) == MODELS[VLLM]
     assert enabled(box) == {UNITS[VLLM]}
     assert unit(box, UNITS[SGLANG], "ActiveState") == "inactive"
@@ -84,19 +84,19 @@ def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
 def test_a_flag_change_of_the_active_deployment_shows_its_line_once_and_restarts_it(
     serving: Stack, box: Host
 ) -> None:
-    serving.edit(SGLANG, "speculative-num-steps: 3", "speculative-num-steps: 2")
+    serving.edit(SGLANG, "tool_call: kimi_k2", "tool_call: kimi_k3")
     shown = serving.preview("--diff").text
     changed = [line.split(None, 1) for line in shown.splitlines() if re.match(r"\s+[-+] ", line)]
     assert changed == [
-        ["-", "--speculative-num-steps 3 \\"],
-        ["+", "--speculative-num-steps 2 \\"],
+        ["-", "--tool-call-parser kimi_k2 \\"],
+        ["+", "--tool-call-parser kimi_k3 \\"],
     ]
     before = unit(box, UNITS[SGLANG], "MainPID")
     serving.up()
     assert serves(box) == MODELS[SGLANG]
     assert unit(box, UNITS[SGLANG], "MainPID") != before
-    assert "--speculative-num-steps 2" in unit(box, UNITS[SGLANG], "ExecStart")
-    assert serving.up().counts == {"unchanged": 16}
+    assert "--tool-call-parser kimi_k3" in unit(box, UNITS[SGLANG], "ExecStart")
+    assert serving.up().counts == {"unchanged": 17}
 
 
 def test_a_change_of_an_inactive_deployment_touches_no_gpu_and_restarts_nothing(
@@ -106,7 +106,7 @@ def test_a_change_of_an_inactive_deployment_touches_no_gpu_and_restarts_nothing(
     seen = events(box)
     serving.edit(VLLM, "enable-auto-tool-choice: true", "enable-auto-tool-choice: false")
     run = serving.up()
-    assert run.counts == {"updated": 2, "unchanged": 14}
+    assert run.counts == {"updated": 2, "unchanged": 15}
     assert unit(box, UNITS[SGLANG], "MainPID") == before
     assert events(box) == seen, "no transaction ran"
     assert "--enable-auto-tool-choice" not in box.read(f"/etc/systemd/system/{UNITS[VLLM]}")
@@ -120,6 +120,12 @@ def test_a_switch_takes_a_flag_change_of_its_target_along(serving: Stack, box: H
     assert serves(box) == MODELS[VLLM]
     assert "--enable-auto-tool-choice" not in unit(box, UNITS[VLLM], "ExecStart")
     assert enabled(box) == {UNITS[VLLM]}
+
+
+def test_a_load_shows_its_progress_in_the_column_of_up(stack: Stack, box: Host) -> None:
+    box.write("/etc/practice/engine.json", json.dumps({"load_seconds": 7}))
+    shown = stack.up().text
+    assert re.search(r"load \d+/\d+ shards, \d+ s", shown), shown
 
 
 def test_destroy_leaves_nothing_of_ours_on_the_host(serving: Stack, box: Host, canary: int) -> None:
@@ -161,7 +167,7 @@ def test_secrets_hide_themselves_and_no_line_around_them(stack: Stack, box: Host
     stack.configure(secrets={"HF_TOKEN": "first-poison"})
     stack.up()
     stack.configure(secrets={"HF_TOKEN": "second-poison"})
-    stack.edit(SGLANG, "speculative-num-steps: 3", "speculative-num-steps: 2")
+    stack.edit(SGLANG, "  steps: 3", "  steps: 2")
     shown = stack.preview("--diff").text
     assert "--speculative-num-steps 2" in shown
     assert "[secret]" in shown and "poison" not in shown

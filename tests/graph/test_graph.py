@@ -11,7 +11,7 @@ import pytest
 from tests.graph.recorder import Registered, plain_texts, record
 
 ROOT = Path(__file__).resolve().parents[2]
-DEPLOYMENTS = ("kimi-k25-int4-sglang", "minimax-m25")
+DEPLOYMENTS = ("kimi-k25-int4-sglang", "minimax-m25", "glm5", "kimi-k25", "kimi-k25-int4")
 PHASES = ("stage", "teardown", "gate", "install", "serve")
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\npoison-key\n-----END OPENSSH PRIVATE KEY-----\n"
 
@@ -39,7 +39,7 @@ def test_everything_of_a_host_is_there_and_belongs_where_a_reader_looks_for_it(
 ) -> None:
     found = graph(monkeypatch)
     parents = {name: resource.parent for name, resource in found.items()}
-    host = ("agent", *PHASES)
+    host = ("agent", *PHASES, "runbook")
     expected = {f"box-{name}": "box" for name in (*host, *DEPLOYMENTS)}
     for deployment in DEPLOYMENTS:
         for child in ("env", "unit", "service"):
@@ -72,12 +72,12 @@ def test_commands_of_one_host_run_one_after_the_other(monkeypatch: pytest.Monkey
 
 
 def test_the_edges_are_the_same_whoever_is_active(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = (edges(graph(monkeypatch, active=name)) for name in DEPLOYMENTS)
+    first, second = (edges(graph(monkeypatch, active=name)) for name in DEPLOYMENTS[:2])
     assert first == second
 
 
 def test_a_switch_changes_texts_and_no_resource(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = (graph(monkeypatch, active=name) for name in DEPLOYMENTS)
+    first, second = (graph(monkeypatch, active=name) for name in DEPLOYMENTS[:2])
     assert first.keys() == second.keys()
     changed = {name for name in first if first[name].inputs != second[name].inputs}
     services = {f"box-{name}-service" for name in DEPLOYMENTS}
@@ -135,3 +135,47 @@ def test_cutovers_of_several_hosts_run_one_after_the_other_and_their_puts_side_b
     found = record(stack, monkeypatch, ROOT)
     assert reaches(found, "second-stage", "box-serve")
     assert not reaches(found, f"second-{DEPLOYMENTS[1]}-unit", "box-agent")
+
+
+def two_hosts(**changes: Any) -> dict[str, Any]:
+    stack = config()
+    second = {**stack["hosts"]["box"], "address": "second.invalid"}
+    return {**stack, **changes, "hosts": {**stack["hosts"], "second": second}}
+
+
+def test_on_request_hosts_are_cut_over_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = record(two_hosts(parallel="true"), monkeypatch, ROOT)
+    assert not [
+        (name, other) for name, other in edges(found) if name.split("-")[0] != other.split("-")[0]
+    ]
+
+
+def test_a_host_may_serve_another_deployment_than_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = two_hosts()
+    stack["hosts"]["second"]["active"] = DEPLOYMENTS[1]
+    found = record(stack, monkeypatch, ROOT)
+    orders = {name: json.loads(found[f"{name}-stage"].inputs["stdin"]) for name in stack["hosts"]}
+    assert [order["deployment"] for order in orders.values()] == [*DEPLOYMENTS[:2]]
+
+
+def test_a_jump_host_is_on_the_way_of_every_command_with_its_own_key_and_pin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pin = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIN"
+    proxy = {"address": "jump.invalid", "user": "hopper", "host_key": pin}
+    for resource in graph(monkeypatch, proxy=proxy).values():
+        if resource.type == "command:remote:Command":
+            hop = resource.inputs["connection"]["value"]["proxy"]
+            assert (hop["host"], hop["user"], hop["hostKey"]) == ("jump.invalid", "hopper", pin)
+            assert KEY in json.dumps(hop["privateKey"]).replace("\\n", "\n")
+
+
+def test_hooks_reach_the_order_as_lists_of_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    hooks = {"before_stop": ["/usr/bin/lb", "drain it; now"], "seconds": 9}
+    order = json.loads(graph(monkeypatch, hooks=hooks)["box-stage"].inputs["stdin"])
+    assert order["hooks"] == {
+        "before_stop": ["/usr/bin/lb", "drain it; now"],
+        "after_commit": [],
+        "after_rollback": [],
+        "seconds": 9,
+    }

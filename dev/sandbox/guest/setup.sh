@@ -20,9 +20,15 @@ for engine in vllm sglang; do
     packages=$("/opt/$engine/bin/python3" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     mkdir -p "$packages"
     mv "$here/engines/$engine" "$packages/$engine"
+    # The files that a real box has patched, under the path that its newer Python gives them.
+    cp -r "$here/patches/$engine/." "$packages/"
+    ln -s "$(basename "$(dirname "$packages")")" "/opt/$engine/lib/python3.12"
     echo "$here" >"$packages/practice.pth"
 done
 python3 -m compileall -q "$here" /opt/*/lib
+
+# Debian's own, which is empty, would come before that of an engine.
+rm -f /usr/lib/python3*/sitecustomize.py
 
 mkdir -p /var/log/journal
 systemctl enable practice-gpus.service ssh.service

@@ -72,9 +72,12 @@ def test_a_failure_is_told_once_and_remembered(journal: Journal) -> None:
     assert journal.last_step() == 0
 
 
-def test_a_transaction_that_broke_off_is_told(journal: Journal) -> None:
-    change(journal, done=["stage", "release"])
-    with pytest.raises(Failed, match="broke off after release"):
+def test_a_transaction_that_broke_off_and_that_nobody_finishes_is_told(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cutover_agent.follow.RECOVERY_SECONDS", 0.1)
+    change(journal, begun=["stage", "release"])
+    with pytest.raises(Failed, match="broke off in release"):
         follow(journal, "gated", False)
 
 

@@ -65,9 +65,9 @@ def test_gpus_that_cannot_be_read_are_told(store: Store, monkeypatch: pytest.Mon
     assert "nvidia-smi exits 9" in describe(status.status(store)[1])
 
 
-def test_the_log_holds_the_events_of_every_transaction(store: Store) -> None:
+def test_the_log_holds_the_events_of_every_transaction_oldest_first(store: Store) -> None:
     for name in ("b", "a"):
         Journal(store, name).create(order())
         Journal(store, name).tell("gate", f"said by {name}")
     lines = status.log(store).splitlines()
-    assert [line.split(" ", 2)[2] for line in lines] == ["a gate: said by a", "b gate: said by b"]
+    assert [line.split(" ", 2)[2] for line in lines] == ["b gate: said by b", "a gate: said by a"]

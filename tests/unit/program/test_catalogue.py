@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cutover.advice import advice
 from cutover.catalogue import load_catalogue
 from cutover.errors import ConfigError
 from tests.unit.program.samples import fields
@@ -153,7 +154,7 @@ def test_a_file_with_windows_line_ends_is_the_same_deployment(folder: Path) -> N
 def test_an_argument_reaches_the_command_line_as_it_was_written(
     folder: Path, written: str, argument: str
 ) -> None:
-    from cutover.command import option
+    from cutover.option import option
 
     text = yaml.safe_dump(fields()) + f"args:\n  x: {written}\n"
     (folder / "a.yaml").write_text(text)
@@ -161,8 +162,14 @@ def test_an_argument_reaches_the_command_line_as_it_was_written(
     assert option("x", value) == ["--x", argument]
 
 
-def test_the_two_deployments_of_the_project_are_there() -> None:
+def test_the_five_deployments_of_the_project_are_there_and_nothing_about_them_is_doubtful() -> None:
     loaded = load_catalogue(ROOT / "deployments")
-    assert loaded["kimi-k25-int4-sglang"].unit == "sglang-kimi-k25-int4.service"
-    assert loaded["minimax-m25"].unit == "vllm-minimax-m25.service"
+    assert {name: one.unit for name, one in loaded.items()} == {
+        "glm5": "vllm-glm5.service",
+        "kimi-k25": "vllm-kimi-k25.service",
+        "kimi-k25-int4": "vllm-kimi-k25-int4.service",
+        "kimi-k25-int4-sglang": "sglang-kimi-k25-int4.service",
+        "minimax-m25": "vllm-minimax-m25.service",
+    }
+    assert [sentence for one in loaded.values() for sentence in advice(one)] == []
     assert {len(one.gpus) for one in loaded.values()} == {8}

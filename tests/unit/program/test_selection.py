@@ -8,7 +8,7 @@ import pytest
 
 from cutover.catalogue import Deployment
 from cutover.errors import ConfigError
-from cutover.selection import active_deployment
+from cutover.selection import active_deployments
 from cutover.settings import load_settings
 from tests.unit.program.samples import deployment, host, settings
 
@@ -17,7 +17,8 @@ FILE = "Pulumi.prod.yaml"
 
 def choose(catalogue: list[Deployment], **changes: Any) -> Deployment:
     by_name = {one.name: one for one in catalogue}
-    return active_deployment(load_settings(settings(**changes), FILE), by_name, FILE)
+    chosen = active_deployments(load_settings(settings(**changes), FILE), by_name, FILE)
+    return next(iter(chosen.values()))
 
 
 def refusal(catalogue: list[Deployment], **changes: Any) -> str:
@@ -58,4 +59,15 @@ def test_a_host_with_too_few_gpus_for_the_active_deployment_is_named() -> None:
     assert refusal(catalogue, hosts={"a": host(gpus=5)}) == (
         "Pulumi.prod.yaml: hosts.a.gpus: 5 are too few for small, which fills GPU 5: "
         "choose another deployment or host"
+    )
+
+
+def test_a_host_may_name_its_own_active_deployment() -> None:
+    catalogue = {name: deployment(name) for name in ("small", "other")}
+    hosts = {"a": host(), "b": host(address="b.invalid", active="other")}
+    chosen = active_deployments(load_settings(settings(hosts=hosts), FILE), catalogue, FILE)
+    assert {name: one.name for name, one in chosen.items()} == {"a": "small", "b": "other"}
+    hosts["b"]["active"] = "othr"
+    assert "hosts.b.active: no deployment is named othr: did you mean other?" in refusal(
+        list(catalogue.values()), hosts=hosts
     )

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cutover.catalogue import load_catalogue
-from cutover.command import option
+from cutover.engines import ENGINES
+from cutover.option import option
 from cutover.units import render_environment, render_unit
 from tests.unit.program import systemd_reference as systemd
 from tests.unit.program.samples import deployment
@@ -95,7 +96,7 @@ def test_systemd_itself_has_nothing_to_say_about_the_unit(name: str, tmp_path: P
 def test_a_process_gets_exactly_what_the_deployment_says(
     args: dict[str, str], env: dict[str, str]
 ) -> None:
-    typed = {"model", "host", "port", "tp", "uds"}
+    typed = ENGINES["vllm"].refused
     args = {f"my-{name}" if name in typed else name: value for name, value in args.items()}
     unit = render_unit(deployment(args=args, env=env))
     start = ["/opt/vllm/bin/python3", "-m", "vllm.entrypoints.openai.api_server"]
@@ -135,9 +136,9 @@ def test_an_option_becomes_these_arguments(value: Any, words: list[str]) -> None
     ("before", "after", "expected"),
     [
         (
-            {"a": 1, "max-model-len": 65536},
-            {"a": 1, "max-model-len": 131072},
-            ["-    --max-model-len 65536 \\", "+    --max-model-len 131072 \\"],
+            {"a": 1, "max-num-seqs": 65536},
+            {"a": 1, "max-num-seqs": 131072},
+            ["-    --max-num-seqs 65536 \\", "+    --max-num-seqs 131072 \\"],
         ),
         ({"a": 1}, {"a": 1, "last": 2}, ["+    --last 2 \\"]),
         ({"a": 1}, {}, ["-    --a 1 \\"]),

@@ -41,7 +41,14 @@ def run(style: Style) -> NoReturn:
     shown = {name: values[0] if len(values) == 1 else values for name, values in options.items()}
     shown.pop("api-key", None)
     style.log(MAIN, f"non-default args: {shown}", "utils.py:233")
-    config = weights.config_of(model)
+    tokenizer = command_line.first(options, ["tokenizer", "tokenizer-path"], str(model))
+    folder = command_line.first(options, ["hf-config-path"])
+    if model.suffix == ".gguf":
+        weights.check_tokenizer(Path(tokenizer))
+        folder = folder or tokenizer
+    config = weights.config_of(model, folder)
+    if weights.has_fp8_cache(model, config):
+        behaviour |= {"crash": "starting", "error": "fp8_kv_cache"}
     style.log(MAIN, f"Resolved architecture: {config.get('architectures')}", "model.py:637")
 
     server = Server(service_of(style, options, served, behaviour, model))

@@ -14,10 +14,10 @@ CHUNK = 8 * 1024 * 1024
 PRINT_SECONDS = 0.1
 
 
-def config_of(model: Path) -> dict[str, Any]:
-    """The model's config.json."""
+def config_of(model: Path, folder: str = "") -> dict[str, Any]:
+    """The model's config.json, from another folder where one is given."""
     try:
-        config: dict[str, Any] = json.loads((model / "config.json").read_text())
+        config: dict[str, Any] = json.loads((Path(folder or model) / "config.json").read_text())
         return config
     except OSError:
         raise OSError(
@@ -28,12 +28,29 @@ def config_of(model: Path) -> dict[str, Any]:
         ) from None
 
 
+def check_tokenizer(folder: Path) -> None:
+    """A GGUF file comes without one that the engine can use."""
+    if not (folder / "tokenizer.json").is_file():
+        raise OSError(f"Can't load tokenizer for '{folder}'")
+
+
 def shards_of(model: Path) -> list[Path]:
     """The files that hold the weights, in the order in which they are read."""
     if model.suffix == ".gguf":
+        with model.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise ValueError(f"GGUF magic invalid: {model}")
         return [model]
     index = json.loads((model / "model.safetensors.index.json").read_text())
     return [model / name for name in sorted(set(index["weight_map"].values()))]
+
+
+def has_fp8_cache(model: Path, config: dict[str, Any]) -> bool:
+    """Whether the checkpoint asks for a KV cache in FP8, in either of the two files that can."""
+    quantization = model / "hf_quant_config.json"
+    told = json.loads(quantization.read_text()) if quantization.is_file() else {}
+    scheme = config.get("quantization_config", {}).get("kv_cache_scheme")
+    return bool(scheme or told.get("quantization", {}).get("kv_cache_quant_algo"))
 
 
 def read_shards(shards: list[Path], share: tuple[int, int], seconds: float) -> Iterator[int]:

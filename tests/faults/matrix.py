@@ -1,0 +1,102 @@
+"""Which fault can strike in which phase, and who serves afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PHASES = (
+    "stage",
+    "drain",
+    "release",
+    "gate",
+    "install",
+    "start",
+    "ready",
+    "smoke",
+    "commit",
+    "roll-back",
+)
+CLIENT = ("client SIGKILL", "client SIGINT", "SSH session cut", "network silent")
+HOST = ("power cut", "orderly reboot")
+MODEL = {
+    "new model crashes": ("ready", "smoke"),
+    "new model crash-loops slowly": ("ready",),
+    "new model hangs": ("ready", "smoke"),
+    "new model answers wrongly": ("smoke",),
+    "new model never gets ready": ("ready",),
+    "new model is another": ("ready",),
+}
+REBOOT_IN_ROLL_BACK = "reboot while rolling back"
+FAULTS = (
+    *CLIENT,
+    "agent SIGKILL",
+    *HOST,
+    REBOOT_IN_ROLL_BACK,
+    "disk full",
+    *MODEL,
+    "a GPU disappears",
+)
+
+NO_MODEL = "the new model does not run, or is not asked, in this phase"
+NO_FAILURE = "what fails in this phase is rolled back as from `ready`, where the row is real"
+NO_READING = "no GPU is read any more in this phase"
+REASONS = (NO_MODEL, NO_FAILURE, NO_READING)
+
+UNTOUCHED = ("stage", "drain")
+"""Nothing is stopped in these, so the old model just goes on."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell of the matrix: what strikes when, and who serves in the end."""
+
+    phase: str
+    fault: str
+    expected: str
+    """``new`` or ``old`` model, or ``dead end``; a reason where the row cannot exist."""
+
+    @property
+    def real(self) -> bool:
+        """Whether it can happen."""
+        return self.expected not in REASONS
+
+    @property
+    def name(self) -> str:
+        """For test ids and files."""
+        return f"{self.phase}: {self.fault}"
+
+
+def rows() -> list[Row]:
+    """The whole matrix."""
+    return [Row(phase, fault, expected(phase, fault)) for phase in PHASES for fault in FAULTS]
+
+
+def expected(phase: str, fault: str) -> str:
+    """Who serves at the end of one row, or why there is none."""
+    if fault in CLIENT:
+        return "old" if phase == "roll-back" else "new"
+    if fault == "agent SIGKILL":
+        # A model that loads already, or serves, goes on under recovery.
+        return "new" if phase in ("ready", "smoke", "commit") else "old"
+    if fault in HOST:
+        return "new" if phase == "commit" else "old"
+    if fault == "disk full":
+        return "old"
+    if fault == REBOOT_IN_ROLL_BACK:
+        return "old" if phase in ("ready", "smoke") else NO_FAILURE
+    if fault == "a GPU disappears":
+        if phase in ("smoke", "commit"):
+            return NO_READING
+        return "old" if phase in UNTOUCHED[:1] else "dead end"
+    return "old" if phase in MODEL[fault] else NO_MODEL
+
+
+FAST = (
+    ("ready", "agent SIGKILL"),
+    ("gate", "power cut"),
+    ("ready", "client SIGKILL"),
+    ("release", "network silent"),
+    ("smoke", "new model answers wrongly"),
+    ("roll-back", "orderly reboot"),
+)
+"""What `make test` runs of it."""

@@ -1,0 +1,105 @@
+"""What the host remembers, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from cutover_agent.order import OrderError, text_digest
+from cutover_agent.store import Record, Serving, Store
+from tests.unit.agent.samples import order
+
+ENV = Record("T::box-small-env", "env", "small", "vllm-small.service")
+UNIT = Record("T::box-small-unit", "unit", "small", "vllm-small.service")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = Store(tmp_path / "cutover")
+    made.prepare()
+    return made
+
+
+def put(store: Store, record: Record, text: str) -> str:
+    digest = store.keep(text)
+    store.own(Record(record.owner, record.kind, record.deployment, record.unit, digest))
+    return digest
+
+
+def test_everything_is_closed_to_all_but_root(store: Store) -> None:
+    put(store, ENV, "KEY=secret\n")
+    store.receipt("0" * 64)
+    store.set_staged(order())
+    for path in [store.root, *store.root.rglob("*")]:
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+@pytest.mark.parametrize("text", ["[Unit]\n", "", "KEY=a\r\nB=c\r", "é\u2028\n"])
+def test_a_text_is_found_under_its_digest_and_is_that_text(store: Store, text: str) -> None:
+    digest = store.keep(text)
+    assert store.keep(text) == digest
+    assert text_digest(store.text(digest)) == digest
+
+
+def test_a_lost_text_says_what_to_do() -> None:
+    with pytest.raises(OrderError, match="pulumi destroy"):
+        Store(Path("/nonexistent")).text("0" * 64)
+
+
+def test_owners_come_and_go_and_a_put_is_found_by_kind_and_deployment(store: Store) -> None:
+    digest = put(store, ENV, "KEY=1\n")
+    put(store, UNIT, "[Unit]\n")
+    assert store.put_digest("env", "small") == digest
+    assert set(store.records()) == {ENV.owner, UNIT.owner}
+    changed = put(store, ENV, "KEY=2\n")
+    assert store.put_digest("env", "small") == changed != digest
+    store.disown(ENV.owner)
+    store.disown("nobody")
+    assert set(store.records()) == {UNIT.owner}
+    with pytest.raises(OrderError, match="small: its env text is not on this host"):
+        store.put_digest("env", "small")
+
+
+def test_our_units_are_those_put_and_those_written_and_not_yet_removed(store: Store) -> None:
+    put(store, UNIT, "[Unit]\n")
+    store.note_installed(Path("/etc/systemd/system/old.service"), "d" * 64)
+    store.note_installed(Path("/etc/cutover/old.env"), "e" * 64)
+    assert store.units() == {"vllm-small.service", "old.service"}
+    store.note_installed(Path("/etc/systemd/system/old.service"), "")
+    assert store.units() == {"vllm-small.service"}
+
+
+def test_what_serves_and_what_was_staged_survive_a_new_process(store: Store) -> None:
+    assert (store.serving(), store.staged()) == (None, None)
+    serving = Serving(order(), "e" * 64, "20260101T000000-aaaa", 5.0, {"load_seconds": 1.5})
+    store.set_serving(serving)
+    store.set_staged(order(deployment="big"))
+    again = Store(store.root)
+    assert again.serving() == serving
+    assert again.staged() == order(deployment="big")
+    again.set_serving(None)
+    assert store.serving() is None
+
+
+def test_only_texts_that_nothing_refers_to_are_forgotten(store: Store) -> None:
+    texts = {name: store.keep(name) for name in ("put", "installed", "unit", "env", "old")}
+    put(store, UNIT, "put")
+    store.note_installed(Path("/etc/systemd/system/a.service"), texts["installed"])
+    store.set_serving(Serving(order(unit_digest=texts["unit"]), texts["env"], "t", 1.0))
+    store.forget_texts()
+    kept = set(os.listdir(store.root / "texts"))
+    assert kept == {texts[name] for name in ("put", "installed", "unit", "env")}
+
+
+def test_a_receipt_is_stable_and_does_not_give_the_text_away(store: Store, tmp_path: Path) -> None:
+    digest = text_digest("KEY=secret\n")
+    receipt = store.receipt(digest)
+    assert store.receipt(digest) == receipt
+    assert receipt not in digest
+    other = Store(tmp_path / "other")
+    other.prepare()
+    assert other.receipt(digest) != receipt
+    assert store.receipt(text_digest("KEY=other\n")) != receipt
