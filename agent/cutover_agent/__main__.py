@@ -25,6 +25,7 @@ from .attempt import UNTIL, Journal
 from .checks import Refused
 from .converge import converge
 from .follow import Failed
+from .mask import hide
 from .order import Declared, Order, OrderError
 from .store import Record, Store
 from .systemd import SystemdError
@@ -43,7 +44,7 @@ def main() -> int:
     try:
         return int(arguments.run(store, arguments))
     except (Failed, Refused, OrderError, SystemdError) as error:
-        print(error, file=sys.stderr)
+        print(hide(str(error)), file=sys.stderr)
         return 1
     except (OSError, subprocess.SubprocessError) as error:
         print(f"cutover: {error}: see to it on the host, then run it again", file=sys.stderr)

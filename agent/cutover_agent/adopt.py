@@ -22,7 +22,13 @@ from .serving import is_healthy, key_of
 from .store import Serving, Store
 from .unit_text import Service, Unreadable, read_service
 
-POLICY = ("CUDA_DEVICE_ORDER", "PATH", "PYTHONUNBUFFERED", "SPT_NOENV")
+POLICY = (
+    "CUDA_DEVICE_ORDER",
+    "PATH",
+    "PYTHONUNBUFFERED",
+    "SPT_NOENV",
+    "VLLM_ENGINE_READY_TIMEOUT_S",
+)
 """Variables that every unit of ours has, whatever its deployment says."""
 MOST_PENDING = 12
 _COMPARED = ("ExecStart", "User", "WorkingDirectory", "EnvironmentFile", "Description")

@@ -118,7 +118,7 @@ def stage(store: Store, order: Order) -> dict[str, Any]:
     plan = check(store, order)
     serving = store.serving()
     say(f"{serving.order.deployment if serving else 'nothing'} -> {order.deployment}")
-    for line in plan.summary():
+    for line in (*plan.summary(), *_why_again(store, order)):
         say(line)
     back = f"{serving.order.deployment} is the way back" if serving else "there is no way back"
     say(f"{back} if {order.deployment} does not serve")
@@ -126,6 +126,18 @@ def stage(store: Store, order: Order) -> dict[str, Any]:
     say(promised.describe())
     store.set_staged(order)
     return {"receipt": new_id(), "deployment": order.deployment, "bound": promised.seconds}
+
+
+def _why_again(store: Store, order: Order) -> list[str]:
+    """Why a model that serves is started again although its unit is the same."""
+    serving = store.serving()
+    if serving is None or serving.order.unit_digest != order.unit_digest:
+        return []
+    if serving.stale:
+        return [f"{order.unit} runs with what was edited on the host: it starts anew without that"]
+    if serving.env_digest != store.put_digest("env", order.deployment):
+        return [f"the secrets of {order.deployment} have changed: it starts anew to get them"]
+    return []
 
 
 def passed(store: Store, order: Order) -> dict[str, Any]:

@@ -75,6 +75,15 @@ class Stack:
         config.update({f"cutover:{key}": value for key, value in values.items()})
         self.file.write_text(yaml.safe_dump(content))
 
+    def configure_active(self, deployment: str) -> None:
+        """`pulumi config set active`, which leaves encrypted values as they are."""
+        self._run("config", "set", "active", deployment, "--stack", self.name)
+
+    def set_secret(self, path: str, value: str) -> None:
+        """`pulumi config set --secret --path`, the value on its standard input."""
+        command = ["pulumi", "config", "set", "--secret", "--path", path, "--stack", self.name]
+        subprocess.run(command, cwd=self.folder, env=self.env, input=value, text=True, check=True)
+
     def edit(self, deployment: str, old: str, new: str) -> None:
         """Changes a deployment's file as an operator would."""
         path = self.folder / "deployments" / f"{deployment}.yaml"
@@ -149,10 +158,13 @@ def settings(host: Host, **changes: Any) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def serves(host: Host) -> str | None:
+def serves(host: Host, key: str = "") -> str | None:
     """The model that answers on the host's own port now, asked from outside."""
+    asked = urllib.request.Request(f"http://{host.address}:8000/v1/models")
+    if key:
+        asked.add_header("Authorization", f"Bearer {key}")
     try:
-        with urllib.request.urlopen(f"http://{host.address}:8000/v1/models", timeout=5) as answer:
+        with urllib.request.urlopen(asked, timeout=5) as answer:
             model: str = json.load(answer)["data"][0]["id"]
             return model
     except OSError:
