@@ -86,6 +86,10 @@ class Proxy(Strict):
     )
 
 
+ContainerName = Annotated[str, matching(r"[A-Za-z0-9][A-Za-z0-9_.-]*")]
+ServiceName = Annotated[str, matching(r"[A-Za-z0-9][A-Za-z0-9:_.@-]*\.service")]
+
+
 class Host(Strict):
     """A GPU server, and how to reach it over SSH."""
 
@@ -142,6 +146,26 @@ class Host(Strict):
         "Where the host's runbook is written; one that was written by hand stays as it is.",
         AN_ABSOLUTE_PATH,
         "/root/production.md",
+    )
+    idle_mib: int = setting(
+        "MiB that a GPU of this host shows with nothing on it; the gate lets so much pass.",
+        "a whole number from 0 to 4096",
+        0,
+        ge=0,
+        le=4096,
+    )
+    bad_remap: Literal["refuse", "warn"] = setting(
+        "What a GPU with a failed row remap means for a cutover.", "refuse or warn", "refuse"
+    )
+    also_end: list[ContainerName] = setting(
+        "Containers whose processes a cutover ends too, when they hold the GPUs.",
+        "names of containers, or at least the first 12 digits of their ids",
+        [],
+    )
+    companions: dict[ServiceName, Literal["restart", "end"]] = setting(
+        "Other units that a cutover stops, such as a cache that holds GPU memory.",
+        "names of units, each with restart (started again before the model) or end",
+        {},
     )
 
     protect: bool = setting(

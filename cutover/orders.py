@@ -38,6 +38,10 @@ def order_for(host_name: str, host: Host, deployment: Deployment, unit_text: str
         environment=dict(deployment.env),
         uses_gpus=deployment.ready.uses_gpus,
         strict_env=deployment.strict_env,
+        idle_mib=host.idle_mib,
+        bad_remap=host.bad_remap,
+        also_end=tuple(host.also_end),
+        companions=dict(host.companions),
         deadlines=Deadlines(
             stop=deployment.stop_seconds,
             load=deployment.timeouts.load,

@@ -49,6 +49,7 @@ def render_unit(deployment: Deployment) -> str:
         ],
         command=_continued(command_lines(deployment)),
         restart=deployment.restart,
+        gpus=f" --gpus {visible_gpus(deployment)}" if deployment.gpus != EVERY_GPU else "",
         load_seconds=deployment.timeouts.load,
         stop_seconds=deployment.stop_seconds,
         limits=deployment.limits,
@@ -73,11 +74,16 @@ def unit_environment(deployment: Deployment) -> dict[str, str]:
         "SPT_NOENV": "1",
     }
     if deployment.gpus != EVERY_GPU:
-        policy["CUDA_VISIBLE_DEVICES"] = ",".join(str(index) for index in deployment.gpus)
+        policy["CUDA_VISIBLE_DEVICES"] = visible_gpus(deployment)
     if deployment.engine == "vllm":
         # Its API server gives up on the engine by itself, by default before a large load is over.
         policy[READY_TIMEOUT] = str(deployment.timeouts.load)
     return {**policy, **deployment.env}
+
+
+def visible_gpus(deployment: Deployment) -> str:
+    """The deployment's GPUs as CUDA takes them."""
+    return ",".join(str(index) for index in deployment.gpus)
 
 
 def start_limit_interval(deployment: Deployment) -> int:

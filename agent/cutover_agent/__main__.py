@@ -13,12 +13,14 @@ from . import (
     deploy,
     facts,
     launch,
+    leftovers,
     lock,
     operate,
     recovery,
     repairs,
     resources,
     runbook,
+    shown_plan,
     status,
 )
 from .attempt import UNTIL, Journal
@@ -143,6 +145,16 @@ def _log(store: Store, arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _plan(store: Store, arguments: argparse.Namespace) -> int:
+    facts = shown_plan.facts(store)
+    print(json.dumps(facts, indent=2) if arguments.json else shown_plan.table(facts))
+    return 0
+
+
+def _sweep(store: Store, arguments: argparse.Namespace) -> int:
+    return leftovers.sweep_unit(store, arguments.unit, arguments.gpus)
+
+
 def _print(value: object) -> int:
     print(json.dumps(value, sort_keys=True), flush=True)
     return 0
@@ -160,6 +172,15 @@ def _parser() -> argparse.ArgumentParser:
     back.set_defaults(run=_back)
     unlock = commands.add_parser("unlock", help="finish a cutover that broke off; 3: it is alive")
     unlock.set_defaults(run=_unlock)
+
+    plan = commands.add_parser("plan", help="what a cutover would end now; touches nothing")
+    plan.add_argument("--json", action="store_true")
+    plan.set_defaults(run=_plan)
+    # In a unit's ExecStartPre=; units that run hold this text: it stays valid.
+    sweep = commands.add_parser("sweep")
+    sweep.add_argument("unit")
+    sweep.add_argument("--gpus", default="", help="such as 0,1; left out, every GPU")
+    sweep.set_defaults(run=_sweep)
 
     # The steps of the Pulumi program. Old states hold these texts: they stay valid.
     put = commands.add_parser("put")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from . import requires
+from .devices import scan
 from .gpus import Reading
 from .holders import find_holders
 from .order import Order
@@ -100,7 +101,7 @@ def processes_of(unit: str) -> list[Arrived]:
     mine = {pid: one for pid, one in processes.items() if one.unit == unit}
     return [
         Arrived(one.process, environment_of(one.process.pid), _spawned(one.process, mine))
-        for one in find_holders(mine, None, Reading(()))
+        for one in find_holders(mine, scan(mine), None, Reading(()))
     ]
 
 

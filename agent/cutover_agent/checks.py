@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Optional
 
-from . import host_files, install, port, systemd, views
+from . import host_files, install, ports, views
 from .follow import say
-from .gate import why_not_free
-from .gpus import Reading, read_gpus, read_rows
-from .holders import Landscape, look
+from .gpus import Reading
+from .health import judge_health
+from .holders import Landscape
+from .nvidia_smi import read_health
+from .obstacles import obstacles
 from .order import Order
-from .release_plan import ReleasePlan, plan_release
+from .release_plan import ReleasePlan
+from .scope import ScopeError, scope_of
 from .store import Store
+from .survey import plan_for, survey
 
 VERIFY_SECONDS = 60
 
 
 class Refused(RuntimeError):
     """The order cannot be carried out; nothing was touched. The text is one sentence a line."""
-
-
-def survey() -> Landscape:
-    """The host as a release sees it."""
-    return look(read_gpus(), read_rows(), systemd.main_pids())
-
-
-def running_units(store: Store) -> frozenset[str]:
-    """The units of this program that are neither inactive nor failed."""
-    return frozenset(unit for unit in store.units() if not systemd.state(unit).down)
 
 
 def check(store: Store, order: Order, text: Optional[str] = None) -> ReleasePlan:
@@ -44,14 +39,12 @@ def check(store: Store, order: Order, text: Optional[str] = None) -> ReleasePlan
         text = _candidate(store, order)
         store.put_digest("env", order.deployment)
     seen = survey()
-    plan = plan_release(seen, store.units(), running_units(store), order.policy)
+    plan, gpu_faults = gpu_checks(store, order, seen)
     reasons = [
-        *gpu_reasons(seen.reading, order.host_gpus),
+        *gpu_faults,
         *([install.refusal(store, order.unit)] if install.refusal(store, order.unit) else []),
         *verify(order.unit, text),
         *host_files.reasons(order, text),
-        *port_reasons(order, seen, plan, store),
-        *foreign_reasons(plan, seen.reading, order.host_gpus),
     ]
     if reasons:
         raise Refused("\n".join(str(reason) for reason in reasons))
@@ -70,6 +63,27 @@ def _candidate(store: Store, order: Order) -> str:
     return store.text(digest)
 
 
+def gpu_checks(store: Store, order: Order, seen: Landscape) -> tuple[ReleasePlan, list[str]]:
+    """What the release will end, and why the GPUs or the port would not be free after it."""
+    reasons = gpu_reasons(seen.reading, order.host_gpus)
+    if reasons:
+        return ReleasePlan(), reasons
+    try:
+        scope = scope_of(order, seen.reading)
+    except ScopeError as problem:
+        return ReleasePlan(), [str(problem)]
+    plan = plan_for(store, order, scope, seen)
+    health = judge_health(read_health(), scope.uuids, order.bad_remap)
+    listeners = ports.read_listeners(order.probe.url, seen.processes)
+    reasons = [
+        *health.refusals,
+        *obstacles(plan, seen, scope),
+        *ports.problems(listeners, plan, seen.processes),
+    ]
+    warnings = (*plan.warnings, *health.warnings)
+    return dataclasses.replace(plan, warnings=warnings), reasons
+
+
 def gpu_reasons(reading: Reading, host_gpus: int) -> list[str]:
     """Why the GPUs cannot be trusted with a cutover."""
     if reading.problem:
@@ -77,27 +91,6 @@ def gpu_reasons(reading: Reading, host_gpus: int) -> list[str]:
     if len(reading.gpus) != host_gpus:
         return [f"{len(reading.gpus)} GPUs answer, but the host is declared with {host_gpus}"]
     return []
-
-
-def port_reasons(order: Order, seen: Landscape, plan: ReleasePlan, store: Store) -> list[str]:
-    """Why the server's port would not be free after the release."""
-    number = port.port_of(order.probe.url)
-    listeners, unseen = port.look(number, seen.processes)
-    return port.reasons(number, listeners, unseen, plan, store.units())
-
-
-def foreign_reasons(plan: ReleasePlan, reading: Reading, host_gpus: int) -> list[str]:
-    """Why the GPUs would not be free after the release."""
-    reasons = [
-        f"{foreign.holder.describe()} holds a GPU and is not ended: {foreign.reason}"
-        for foreign in plan.foreign
-    ]
-    if gpu_reasons(reading, host_gpus):
-        return reasons
-    busy = why_not_free(reading, host_gpus)
-    if busy and not (plan.stop or plan.end or plan.foreign):
-        reasons.append(f"memory is in use by a process that cannot be seen here: {busy}")
-    return reasons
 
 
 def verify(unit: str, text: str) -> list[str]:
@@ -112,9 +105,12 @@ def verify(unit: str, text: str) -> list[str]:
             text=True,
             timeout=VERIFY_SECONDS,
         )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [f"{unit}: systemd-analyze verify cannot be run: {error}"]
     finally:
         shutil.rmtree(folder)
     lines = [line.replace(f"{folder}/", "") for line in done.stderr.splitlines() if line.strip()]
-    if done.returncode and not lines:
-        lines = [f"systemd-analyze verify exits {done.returncode}"]
-    return [f"{unit}: {line.removeprefix(f'{unit}: ')}" for line in lines if unit in line]
+    mine = [line for line in lines if unit in line]
+    if done.returncode and not mine:
+        mine = lines or [f"systemd-analyze verify exits {done.returncode}"]
+    return [f"{unit}: {line.removeprefix(f'{unit}: ')}" for line in mine]

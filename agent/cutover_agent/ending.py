@@ -1,4 +1,4 @@
-"""Ends processes outside our units: by pidfd, so that no reused number is ever hit."""
+"""Ends processes outside units: by pidfd, so that no reused number is ever hit."""
 
 from __future__ import annotations
 
@@ -16,42 +16,57 @@ from .release_plan import Tree
 
 KILL_SECONDS = 10
 """How long a process may take to vanish after SIGKILL before it counts as unkillable."""
+ORPHAN_SECONDS = 5
+"""How long those may take that have lost their parent, not the will to stop."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a tree of processes ended."""
+    """How trees of processes ended."""
 
     killed: tuple[Process, ...]
     """Those that needed SIGKILL."""
     alive: tuple[Process, ...]
-    """Those that even SIGKILL did not end."""
+    """Those that even SIGKILL did not end, as they are now."""
 
 
 def end_trees(trees: Sequence[Tree], seconds: float) -> Ended:
-    """SIGTERM to each root; after `seconds`, SIGTERM then SIGKILL to all that is left."""
+    """SIGTERM to each root; after `seconds`, SIGTERM then SIGKILL to all that is left.
+
+    Takes no longer than the processes need, and at most `seconds` and a quarter of a minute.
+    """
     members = {process.pid: process for tree in trees for process in tree.members}
-    with _handles(members.values()) as handles:
+    with handles(members.values()) as held:
         for tree in trees:
-            _signal(handles.get(tree.root.pid), signal.SIGTERM)
-        left = _wait(handles, Deadline(seconds))
+            _signal(held.get(tree.root.pid), signal.SIGTERM)
+        left = _wait_for_roots(trees, held, Deadline(seconds))
         for pid in left:
-            _signal(handles[pid], signal.SIGTERM)
-        # Those that lost their parent rather than the will to stop go at once.
-        killed = _wait({pid: handles[pid] for pid in left}, Deadline(min(5.0, seconds)))
-        for pid in killed:
-            _signal(handles[pid], signal.SIGKILL)
-        alive = _wait({pid: handles[pid] for pid in killed}, Deadline(KILL_SECONDS))
+            _signal(left[pid], signal.SIGTERM)
+        left = _wait(left, Deadline(min(ORPHAN_SECONDS, seconds)))
+        for pid in left:
+            _signal(left[pid], signal.SIGKILL)
+        alive = _wait(left, Deadline(KILL_SECONDS))
+    now = {pid: read_process(pid) or members[pid] for pid in alive}
     return Ended(
-        tuple(members[pid] for pid in killed if pid not in alive),
-        tuple(members[pid] for pid in alive),
+        tuple(members[pid] for pid in left if pid not in alive),
+        tuple(now.values()),
     )
 
 
+def why_alive(process: Process) -> str:
+    """What to do about a process that even SIGKILL did not end."""
+    name = f"pid {process.pid} ({process.title}), state {process.state}"
+    if process.state == "Z":
+        return f"{name}: its parent, pid {process.parent}, has to reap it: end that, or reboot"
+    if process.elsewhere:
+        return f"{name}: it lives in another pid namespace: end it there, or its container"
+    return f"{name}: it hangs in the kernel: reset the GPU (nvidia-smi --gpu-reset) or reboot"
+
+
 @contextmanager
-def _handles(processes: Iterable[Process]) -> Iterator[dict[int, int]]:
-    """A pidfd for each process that still is the one that was looked at."""
-    handles: dict[int, int] = {}
+def handles(processes: Iterable[Process]) -> Iterator[dict[int, int]]:
+    """A pidfd for each process that still is the one that was looked at, and not dead."""
+    held: dict[int, int] = {}
     try:
         for process in processes:
             try:
@@ -60,13 +75,13 @@ def _handles(processes: Iterable[Process]) -> Iterator[dict[int, int]]:
                 continue
             # Read after the pidfd is held: if it is the same process now, it stays so.
             again = read_process(process.pid)
-            if again and again.start == process.start and again.state != "Z":
-                handles[process.pid] = handle
+            if again and again.start == process.start and not again.dead:
+                held[process.pid] = handle
             else:
                 os.close(handle)
-        yield handles
+        yield held
     finally:
-        for handle in handles.values():
+        for handle in held.values():
             os.close(handle)
 
 
@@ -76,12 +91,25 @@ def _signal(handle: Optional[int], number: signal.Signals) -> None:
             signal.pidfd_send_signal(handle, number)
 
 
-def _wait(handles: dict[int, int], deadline: Deadline) -> list[int]:
-    """Waits until all have ended or time is up; returns those that have not."""
-    left = dict(handles)
+def _wait_for_roots(
+    trees: Sequence[Tree], held: dict[int, int], deadline: Deadline
+) -> dict[int, int]:
+    """Waits for all while a root lives; a tree without its root is not told to end by anybody."""
+    left = dict(held)
+    while left and any(tree.root.pid in left for tree in trees) and not deadline.passed:
+        left = _wait(left, deadline, once=True)
+    return left
+
+
+def _wait(held: dict[int, int], deadline: Deadline, once: bool = False) -> dict[int, int]:
+    """Waits until all (or `once`: one) have ended or time is up; returns those that have not."""
+    left = dict(held)
     while left:
-        ready, _, _ = select.select(list(left.values()), [], [], deadline.left)
+        poller = select.poll()
+        for handle in left.values():
+            poller.register(handle, select.POLLIN)
+        ready = {handle for handle, _ in poller.poll(deadline.left * 1000)}
         left = {pid: handle for pid, handle in left.items() if handle not in ready}
-        if not ready:
+        if not ready or once:
             break
-    return list(left)
+    return left

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass
 from typing import Optional
 
-QUERY_SECONDS = 60
-"""Without the persistence daemon a query on a box of 8 cards takes about half a minute."""
+FULL_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 _UUID = re.compile(r"(GPU|MIG)-[0-9A-Fa-f-]+")
+_LOST = re.compile(r"GPU(?:[0-9A-Fa-f]{4,8}:)?([0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\b")
+_NUMBER = re.compile(r"[0-9]+")
+_MISMATCH = "driver/library version mismatch"
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,16 @@ class Reading:
         """Memory used on all GPUs together, in MiB."""
         return sum(gpu.used_mib for gpu in self.gpus)
 
+    @property
+    def used(self) -> dict[int, int]:
+        """MiB used by index."""
+        return {gpu.index: gpu.used_mib for gpu in self.gpus}
+
+    @property
+    def index_of(self) -> dict[str, int]:
+        """Index by UUID."""
+        return {gpu.uuid: gpu.index for gpu in self.gpus}
+
 
 @dataclass(frozen=True)
 class Row:
@@ -53,23 +64,39 @@ def parse_gpus(code: int, stdout: str, stderr: str = "") -> Reading:
     between good rows means that a card is missing.
     """
     rows: list[Gpu] = []
+    said: list[str] = []
     for line in filter(None, (line.strip() for line in stdout.splitlines())):
         parts = [part.strip() for part in line.split(",")]
-        if len(parts) != 3 or not parts[0].isdigit() or not _UUID.fullmatch(parts[1]):
-            return Reading(tuple(rows), f"nvidia-smi says: {line[:200]}")
-        if not parts[2].isdigit():
-            return Reading(tuple(rows), f"GPU {parts[0]}: memory used reads {parts[2]!r}")
-        rows.append(Gpu(int(parts[0]), parts[1], int(parts[2])))
+        if len(parts) != 3 or not _NUMBER.fullmatch(parts[0]) or not _UUID.fullmatch(parts[1]):
+            said.append(line[:200])
+        elif not _NUMBER.fullmatch(parts[2]):
+            problem = f"the memory of GPU {parts[0]} cannot be read: nvidia-smi says {parts[2]!r}"
+            return Reading(tuple(rows), problem)
+        else:
+            rows.append(Gpu(int(parts[0]), parts[1], int(parts[2])))
+    return Reading(tuple(rows), _problem(code, rows, said, stderr))
+
+
+def _problem(code: int, rows: list[Gpu], said: list[str], stderr: str) -> str:
+    words = said + [line.strip()[:200] for line in stderr.splitlines() if line.strip()]
+    lost = sorted({place for line in words for place in _LOST.findall(line)})
+    if lost:
+        there, all_of_them = len(rows), len(rows) + len(lost)
+        return f"{there} of {all_of_them} GPUs answered, {', '.join(lost)} lost: {words[0]}"
+    if any(_MISMATCH in line.lower() for line in words):
+        return (
+            f"{words[0]}: the driver was updated under the running kernel module, so no model can "
+            "start until the host is rebooted; what runs goes on until then"
+        )
+    if said:
+        return f"nvidia-smi says: {said[0]}"
     if code != 0:
-        said = (stderr or stdout).strip().splitlines()
-        return Reading(tuple(rows), f"nvidia-smi exits {code}: {said[-1][:200] if said else ''}")
+        return f"nvidia-smi exits {code}: {words[-1] if words else 'it says nothing'}"
     if not rows:
-        return Reading((), "nvidia-smi lists no GPU")
-    if len({gpu.index for gpu in rows}) != len(rows) or len({gpu.uuid for gpu in rows}) != len(
-        rows
-    ):
-        return Reading(tuple(rows), "nvidia-smi lists a GPU twice")
-    return Reading(tuple(rows))
+        return "nvidia-smi lists no GPU"
+    if min(len({gpu.index for gpu in rows}), len({gpu.uuid for gpu in rows})) != len(rows):
+        return "nvidia-smi lists a GPU twice"
+    return ""
 
 
 def parse_rows(code: int, stdout: str) -> Optional[tuple[Row, ...]]:
@@ -79,33 +106,8 @@ def parse_rows(code: int, stdout: str) -> Optional[tuple[Row, ...]]:
     rows: list[Row] = []
     for line in filter(None, (line.strip() for line in stdout.splitlines())):
         parts = [part.strip() for part in line.split(",")]
-        if len(parts) != 3 or not parts[0].isdigit():
+        if len(parts) != 3 or not _NUMBER.fullmatch(parts[0]):
             return None
-        mib = int(parts[2]) if parts[2].isdigit() else None
+        mib = int(parts[2]) if _NUMBER.fullmatch(parts[2]) else None
         rows.append(Row(int(parts[0]), parts[1], mib))
     return tuple(rows)
-
-
-def read_gpus(seconds: float = QUERY_SECONDS) -> Reading:
-    """Asks for every GPU's memory; slow is not broken, but a hang is a problem."""
-    code, out, err = _ask("--query-gpu=index,uuid,memory.used", seconds)
-    return parse_gpus(code, out, err)
-
-
-def read_rows(seconds: float = QUERY_SECONDS) -> Optional[tuple[Row, ...]]:
-    """Asks for the compute processes; None where there is no trustworthy answer."""
-    code, out, _ = _ask("--query-compute-apps=pid,gpu_uuid,used_memory", seconds)
-    return parse_rows(code, out)
-
-
-def _ask(query: str, seconds: float) -> tuple[int, str, str]:
-    command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds
-        )
-    except FileNotFoundError:
-        return 127, "", "it is not installed on this host"
-    except subprocess.TimeoutExpired:
-        return 124, "", f"no answer after {seconds:.0f} s"
-    return done.returncode, done.stdout, done.stderr

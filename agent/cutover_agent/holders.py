@@ -1,133 +1,155 @@
-"""Who holds a GPU: open descriptors and mappings of the devices, and nvidia-smi's list."""
+"""Who holds a GPU: the processes' own devices, and nvidia-smi's list, brought together."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Optional
 
+from .cgroup import session_of
+from .devices import Devices
 from .gpus import Reading, Row
-from .processes import Process, read_processes
+from .processes import Process
 
-_DEVICE = re.compile(r"/dev/nvidia(\d+)")
+SLACK_MIB = 128
+"""What a card may report beyond its list: a driver's share for a context, 9 MiB for one process
+of 1.5 GiB on an H200. A CUDA context takes more than this, so nobody hides in it."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """A process that has a GPU open."""
+    """A process that has a GPU open, or that nvidia-smi lists."""
 
     process: Process
     gpus: frozenset[int]
-    """Indices of the GPUs whose device it has open or mapped."""
+    """Indices of the GPUs."""
     mib: Optional[int]
     """Device memory it holds on all of them; None when nobody says."""
-    contained: bool = False
-    """It lives in a container or another pid namespace."""
+    shares: Mapping[int, int] = field(default_factory=dict)
+    """MiB by GPU, where the list tells."""
+    mig: bool = False
+    """Whether it uses a slice of a partitioned GPU."""
 
     def describe(self) -> str:
         """One line for people: number, title, owner, GPUs, memory."""
         process = self.process
         memory = "memory unknown" if self.mib is None else f"{self.mib} MiB"
         gpus = ", ".join(str(index) for index in sorted(self.gpus)) or "?"
-        place = process.unit or "no unit"
+        place = place_of(process)
         return f"pid {process.pid} ({process.title}), {process.user}, {place}, GPU {gpus}, {memory}"
+
+
+def place_of(process: Process) -> str:
+    """Where a process belongs, for people: container, login session, unit, or none."""
+    if process.container:
+        named = process.container != "?"
+        return f"container {process.container[:12]}" if named else "another pid namespace"
+    return session_of(process.cgroup) or process.unit or "no unit"
+
+
+@dataclass(frozen=True)
+class Service:
+    """A loaded service, as systemd describes it."""
+
+    name: str
+    main_pid: int = 0
+    active: str = "inactive"
+    enabled: str = ""
+    restart: str = "no"
+    user: str = "root"
+    command: tuple[str, ...] = ()
+    """The first words of its ExecStart=, program first."""
 
 
 @dataclass(frozen=True)
 class Landscape:
     """Everything that a release is planned from."""
 
-    processes: dict[int, Process]
+    processes: Mapping[int, Process]
     holders: tuple[Holder, ...]
     reading: Reading
-    main_pids: dict[str, int]
-    """Main process of each loaded service that has one."""
+    services: Mapping[str, Service] = field(default_factory=dict)
+    """Loaded services by name."""
 
 
-def memory_of(pid: int, rows: Optional[Iterable[Row]], reading: Reading) -> Optional[int]:
-    """A process's device memory in MiB; None where the list does not answer for it.
+def is_ours(
+    rows: tuple[Row, ...], seen: Mapping[int, Process], opened: Mapping[int, Devices]
+) -> bool:
+    """Whether the list speaks of the processes that are visible here.
 
-    A list that accounts for less than the cards report leaves somebody out (the box may be a
-    container), so a missing row means 0 only when the list adds up.
+    Inside a container it may hold the numbers of the host outside, which mean nothing here, or
+    by chance mean somebody else. A zombie may be listed, though it has nothing open any more.
     """
-    if rows is None:
-        return None
-    rows = list(rows)
-    mine = [row.mib for row in rows if row.pid == pid]
-    if mine:
-        return None if None in mine else sum(mib for mib in mine if mib is not None)
-    if any(row.mib is None for row in rows):
-        return None
-    listed = sum(row.mib for row in rows if row.mib is not None)
-    return 0 if not reading.problem and listed >= reading.total_mib else None
-
-
-def devices_of(pid: int) -> frozenset[int]:
-    """GPU indices that a process has open or mapped, looking at every thread.
-
-    A zombie leader whose threads live shows its descriptors only under task/. GPUs are matched by
-    path: a device number can be anything in a container.
-    """
-    found: set[str] = set()
-    base = Path(f"/proc/{pid}")
-    try:
-        for task in _tables(base):
-            for entry in os.scandir(task / "fd"):
-                found.add(_link(entry.path))
-            with open(task / "maps", errors="replace") as maps:
-                found.update(line.split()[-1] for line in maps if "/dev/nvidia" in line)
-    except (FileNotFoundError, ProcessLookupError):
-        pass
-    matches = filter(None, (_DEVICE.fullmatch(path) for path in found))
-    return frozenset(int(match.group(1)) for match in matches)
+    return all(r.pid in opened or (r.pid in seen and seen[r.pid].state == "Z") for r in rows)
 
 
 def find_holders(
-    processes: dict[int, Process], rows: Optional[Iterable[Row]], reading: Reading
+    processes: Mapping[int, Process],
+    opened: Mapping[int, Devices],
+    rows: Optional[tuple[Row, ...]],
+    reading: Reading,
 ) -> tuple[Holder, ...]:
-    """Every process that has a GPU open, this one's own view of the host."""
-    known = None if rows is None else list(rows)
-    own = _namespace(os.getpid())
+    """Every holder, by pid; a list that is missing or foreign makes memory unknown, never none."""
+    known = rows if rows is not None and is_ours(rows, processes, opened) else None
+    pids = set(opened) | {row.pid for row in known or ()}
     found = []
-    for pid, process in processes.items():
-        gpus = devices_of(pid)
-        if gpus:
-            contained = _namespace(pid) not in ("", own) or is_container(process.cgroup)
-            found.append(Holder(process, gpus, memory_of(pid, known, reading), contained))
+    for pid in sorted(pids & set(processes)):
+        devices = opened.get(pid, Devices(frozenset()))
+        shares = _shares(pid, known, reading)
+        gpus = devices.gpus | frozenset(shares)
+        mib = _memory(pid, gpus, devices, known, reading)
+        slices = devices.mig or any(r.pid == pid and r.uuid.startswith("MIG-") for r in known or ())
+        found.append(Holder(processes[pid], gpus, mib, shares, slices))
     return tuple(found)
 
 
-def is_container(cgroup: str) -> bool:
-    """Whether a control group is that of a container engine."""
-    return bool(re.search(r"docker|libpod|kubepods|containerd|lxc|machine\.slice|nspawn", cgroup))
+def _shares(pid: int, rows: Optional[tuple[Row, ...]], reading: Reading) -> dict[int, int]:
+    shares: dict[int, int] = {}
+    for row in rows or ():
+        index = reading.index_of.get(row.uuid)
+        if row.pid == pid and index is not None:
+            shares[index] = shares.get(index, 0) + (row.mib or 0)
+    return shares
 
 
-def look(reading: Reading, rows: Optional[Iterable[Row]], main_pids: dict[str, int]) -> Landscape:
-    """The landscape as it is now."""
-    processes = read_processes()
-    return Landscape(processes, find_holders(processes, rows, reading), reading, main_pids)
+def _memory(
+    pid: int,
+    gpus: frozenset[int],
+    devices: Devices,
+    rows: Optional[tuple[Row, ...]],
+    reading: Reading,
+) -> Optional[int]:
+    """A process's device memory in MiB; None where nothing proves how much it is."""
+    if pid in [row.pid for row in rows or ()]:
+        mine = [row.mib for row in rows or () if row.pid == pid]
+        return None if None in mine else sum(mib for mib in mine if mib is not None)
+    if not devices.computes:
+        return 0
+    if reading.problem:
+        return None
+    listed = dict.fromkeys(reading.used, 0)
+    for row in rows or ():
+        index = reading.index_of.get(row.uuid)
+        if row.mib is None or index is None:
+            rows = None
+        else:
+            listed[index] += row.mib
+    slack = SLACK_MIB if rows else 0
+    adds_up = all(
+        reading.used.get(index, 1) - (listed.get(index, 0) if rows else 0) <= slack
+        for index in gpus
+    )
+    return 0 if adds_up else None
 
 
-def _tables(base: Path) -> list[Path]:
-    """The leader's tables, or those of its threads where the leader is a zombie."""
-    try:
-        os.listdir(base / "fd")
-        if (base / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z":
-            return [base]
-    except PermissionError:
-        pass
-    return [base / "task" / name for name in os.listdir(base / "task")]
-
-
-def _link(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-
-
-def _namespace(pid: int) -> str:
-    return _link(f"/proc/{pid}/ns/pid")
+def unseen(seen: Landscape, idle_mib: int = 0) -> dict[int, int]:
+    """MiB by GPU that no visible process accounts for: used by an unseen process, not free."""
+    found = {}
+    for index, used in seen.reading.used.items():
+        holders = [holder for holder in seen.holders if index in holder.gpus and holder.mib != 0]
+        told = sum(holder.shares.get(index, 0) for holder in holders)
+        complete = all(index in holder.shares and holder.mib is not None for holder in holders)
+        spare = max(idle_mib, SLACK_MIB) if holders else idle_mib
+        if complete and used - told > spare:
+            found[index] = used - told
+    return found

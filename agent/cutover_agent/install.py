@@ -56,8 +56,7 @@ def install(
     """
     environment.FOLDER.mkdir(mode=0o755, exist_ok=True)
     secret = environment.path(deployment)
-    unit_text = store.text(unit_digest)
-    extra = key_file.wanted(store, deployment, unit_text, store.text(env_digest))
+    extra = key_file.wanted(store, deployment, unit_digest, env_digest)
     wanted = [
         (UNITS / unit, unit_digest, _mode(unit)),
         (secret, env_digest, 0o600),
@@ -73,7 +72,7 @@ def install(
         for path, digest, mode in changed:
             write_atomic(path, store.text(digest), mode)
         if extra:
-            key_file.give_to_user(deployment, unit_text)
+            key_file.give_to_user(store, deployment, unit_digest)
         if replaced:
             systemd.call("daemon-reload")
     except (OSError, OrderError, systemd.SystemdError):

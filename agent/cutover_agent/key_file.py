@@ -20,17 +20,18 @@ def path(deployment: str) -> Path:
     return environment.FOLDER / f"{deployment}.key.yaml"
 
 
-def wanted(store: Store, deployment: str, unit_text: str, env_text: str) -> dict[Path, str]:
+def wanted(store: Store, deployment: str, unit_digest: str, env_digest: str) -> dict[Path, str]:
     """The file and the digest of its text, where the unit asks for one."""
-    key = environment.value(env_text, VARIABLE)
+    unit_text = store.find(unit_digest)
+    key = environment.value(store.find(env_digest), VARIABLE)
     if key is None or str(path(deployment)) not in unit_text:
         return {}
     return {path(deployment): store.keep(f"{NOTE}api-key: {json.dumps(key)}\n")}
 
 
-def give_to_user(deployment: str, unit_text: str) -> None:
+def give_to_user(store: Store, deployment: str, unit_digest: str) -> None:
     """Makes the service's user the only one who can read it."""
-    names = directives(unit_text).get("User", ["root"])
+    names = directives(store.text(unit_digest)).get("User", ["root"])
     user = pwd.getpwnam(names[-1])
     if path(deployment).exists():
         os.chown(path(deployment), user.pw_uid, user.pw_gid)

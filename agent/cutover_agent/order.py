@@ -121,6 +121,17 @@ class Order:
     checkpoint: str
     probe: Probe
     policy: str = "engines"
+    gpu_uuids: tuple[str, ...] = ()
+    """The same GPUs by UUID, where the deployment names them so; then `gpus` only counts them."""
+    idle_mib: int = 0
+    """MiB that a GPU of this host may show with nothing on it."""
+    bad_remap: str = "refuse"
+    """Whether a GPU with a failed row remap is refused (``refuse``) or only told (``warn``)."""
+    also_end: tuple[str, ...] = ()
+    """Containers, by name or id, whose processes a release ends too."""
+    companions: dict[str, str] = field(default_factory=dict)
+    """Other units that a release stops: ``restart`` starts them again behind the gate, ``end``
+    leaves them stopped."""
     deadlines: Deadlines = field(default_factory=Deadlines)
     hooks: Hooks = field(default_factory=Hooks)
     accept_no_rollback: bool = False

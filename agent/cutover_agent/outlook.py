@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Optional
 
-from . import checks, host_files, install, systemd
+from . import checks, dropins, host_files, install
 from .adopt import compare
-from .gpus import read_gpus, read_rows
-from .holders import Landscape, look
+from .holders import Holder, Landscape, place_of
 from .mask import hide
+from .nvidia_smi import read_gpus, read_rows
 from .order import Order
-from .release_plan import plan_release
+from .services import read_services
 from .store import Store
+from .survey import look
 
 MOST = 16
 """Holders and refusals that are told; a box has 8 GPUs and a few processes on each."""
@@ -22,45 +23,42 @@ def outlook(
     store: Store, wanted: Optional[Order], unit_text: str, seconds: float
 ) -> dict[str, Any]:
     """GPUs, who holds them, and what stands in the way of an order and its unit's text."""
-    seen = look(read_gpus(seconds), read_rows(seconds), systemd.main_pids())
+    seen = look(read_gpus(seconds), read_rows(seconds), read_services())
     ours = store.units() if store.root.is_dir() else frozenset()
     return {
         "gpus": {
             "problem": seen.reading.problem,
             "used_mib": [gpu.used_mib for gpu in seen.reading.gpus],
         },
-        "holders": _holders(seen, ours),
-        **(_ahead(store, wanted, unit_text, seen, ours) if wanted else {}),
+        "holders": [_holder(holder, ours) for holder in seen.holders[:MOST]],
+        **(_ahead(store, wanted, unit_text, seen) if wanted else {}),
     }
 
 
-def _holders(seen: Landscape, ours: frozenset[str]) -> list[dict[str, Any]]:
-    return [
-        {
-            "pid": holder.process.pid,
-            "title": hide(holder.process.title)[:80],
-            "user": holder.process.user,
-            "unit": holder.process.unit,
-            "gpus": sorted(holder.gpus),
-            "mib": holder.mib,
-            "ours": holder.process.unit in ours,
-        }
-        for holder in seen.holders[:MOST]
-    ]
+def _holder(holder: Holder, ours: frozenset[str]) -> dict[str, Any]:
+    return {
+        "pid": holder.process.pid,
+        "title": hide(holder.process.title)[:80],
+        "user": holder.process.user,
+        "place": place_of(holder.process),
+        "gpus": sorted(holder.gpus),
+        "mib": holder.mib,
+        "ours": holder.process.unit in ours,
+    }
 
 
-def _ahead(
-    store: Store, wanted: Order, unit_text: str, seen: Landscape, ours: frozenset[str]
-) -> dict[str, Any]:
-    running = checks.running_units(store) if ours else frozenset()
-    plan = plan_release(seen, ours | {wanted.unit}, running, wanted.policy)
+def _ahead(store: Store, wanted: Order, unit_text: str, seen: Landscape) -> dict[str, Any]:
+    plan, faults = checks.gpu_checks(store, wanted, seen)
     by_hand = compare(store, wanted.unit, unit_text, "") if unit_text else None
-    refused = None if by_hand and not by_hand.differences else install.refusal(store, wanted.unit)
+    taken_over = by_hand is not None and not by_hand.differences
+    refused = None if taken_over else install.refusal(store, wanted.unit)
+    # Drop-ins of a unit that is ours, or will be, are taken away before `stage` looks.
+    removed = dropins.reasons(wanted.unit, unit_text, dropins.on_host(wanted.unit))
+    repaired = removed if taken_over or wanted.unit in store.units() else []
     refusals = [
-        *checks.gpu_reasons(seen.reading, wanted.host_gpus),
+        *([] if taken_over else faults),
         *([refused] if refused else []),
-        *host_files.reasons(wanted, unit_text),
-        *checks.foreign_reasons(plan, seen.reading, wanted.host_gpus),
+        *(reason for reason in host_files.reasons(wanted, unit_text) if reason not in repaired),
     ]
     return {
         "ends": [hide(line) for line in plan.summary()[:MOST]],

@@ -5,16 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Callable, Optional
 
-from . import arrived, environment, hooks, install, probe, shared_memory, systemd
-from .checks import running_units, survey
+from . import (
+    arrived,
+    aside,
+    containers,
+    environment,
+    hooks,
+    install,
+    probe,
+    stopping,
+    systemd,
+)
 from .clock import Deadline, wait_for, wall
-from .ending import end_trees
-from .gate import Passage, wait_open, why_not_free
-from .gpus import Reading, read_gpus
+from .ending import end_trees, why_alive
+from .gate import gate_proof, wait_open, why_not_free
+from .gpus import Reading
+from .holders import Service
+from .nvidia_smi import read_gpus
 from .order import Order
-from .release_plan import ReleasePlan, Tree, plan_release
+from .refusal import GateClosed, why_closed
+from .release_plan import ReleasePlan
+from .scope import Scope, assumed, scope_of
 from .serving import NotServing, await_ready, key_of
+from .shared_memory import free_share
 from .store import Store
+from .survey import look_again, plan_for, survey, uids_of
+from .sweep import Sweep
 
 SETTLE_SECONDS = 60
 """A roll-back waits this long at most for memory that does not go away, then starts anyway."""
@@ -22,8 +38,9 @@ STEADY_SECONDS = 2
 """Memory that has not changed for this long is not on its way out."""
 
 
-class GateClosed(RuntimeError):
-    """Not every GPU of the host reports 0 MiB."""
+ROUNDS = 3
+"""How often a release looks again for servers that were born while it ended others."""
+LITTLE_SHARED_MEMORY = 0.05
 
 
 class Phases:
@@ -31,37 +48,54 @@ class Phases:
 
     def __init__(self, store: Store, tell: Callable[[str], None]) -> None:
         self.store, self.tell = store, tell
+        self.lent: frozenset[str] = frozenset()
+        self.sweep: Optional[Sweep] = None
 
     def release(self, order: Order) -> Reading:
         """Ends what holds the GPUs and clears what it left; returns the reading before that."""
         seen = survey()
-        running = running_units(self.store)
-        plan = plan_release(seen, self.store.units(), running, order.policy)
-        self._stop(plan, order.deadlines.stop)
-        swept = shared_memory.sweep(wall())
-        if swept.count:
-            self.tell(f"removed {swept.count} stale segments, {swept.size >> 20} MiB")
+        scope = assumed(order) if seen.reading.problem else scope_of(order, seen.reading)
+        plan = plan_for(self.store, order, scope, seen)
+        self.lent = frozenset(g.uuid for g in seen.reading.gpus if g.index in plan.lent)
+        uids = uids_of(self.store, plan, seen)
+        self._stop(plan, order, [seen.services[unit] for unit in plan.aside + plan.companions])
+        for _ in range(ROUNDS):
+            seen = look_again(seen)
+            plan = plan_for(self.store, order, scope, seen)
+            if not plan.end:
+                break
+            self._end(plan, order.deadlines.stop)
+        self.sweep = Sweep(uids, wall())
+        self.sweep.begin()
         return seen.reading
 
-    def _stop(self, plan: ReleasePlan, seconds: int) -> None:
-        for unit in plan.stop:
+    def _stop(self, plan: ReleasePlan, order: Order, others: Sequence[Service]) -> None:
+        deadline = Deadline(order.deadlines.stop)
+        if others:
+            aside.remember(self.store, others, order.companions)
+            aside.hold(plan.aside)
+        for unit in plan.units:
             self.tell(f"stopping {unit}")
-            self.tell(systemd.stop(unit, seconds) or f"{unit} is stopped")
+        stopping.begin(plan.units)
         if plan.end:
-            self._end(plan.end, seconds)
+            for line in containers.stop(order.also_end, order.deadlines.stop):
+                self.tell(line)
+            self._end(plan, order.deadlines.stop)
+        for line in stopping.finish(plan.units, deadline):
+            self.tell(line)
 
-    def _end(self, trees: Sequence[Tree], seconds: int) -> None:
-        for tree in trees:
+    def _end(self, plan: ReleasePlan, seconds: int) -> None:
+        for tree in plan.end:
             self.tell(f"ending pid {tree.root.pid} ({tree.root.title})")
-        ended = end_trees(trees, seconds)
+        ended = end_trees(plan.end, seconds)
         if ended.killed:
             self.tell(f"killed {len(ended.killed)} processes that did not end within {seconds} s")
         if ended.alive:
-            names = ", ".join(f"pid {p.pid} ({p.title}), state {p.state}" for p in ended.alive)
-            raise systemd.Unkillable(f"even SIGKILL does not end {names}: reset the GPU or reboot")
+            names = "; ".join(why_alive(process) for process in ended.alive)
+            raise systemd.Unkillable(f"even SIGKILL does not end {names}")
 
     def gate(self, order: Order, before: Reading) -> dict[str, Any]:
-        """Waits for 0 MiB on every GPU of the host; returns the proof or raises GateClosed."""
+        """Waits until the GPUs are free; returns the proof or raises GateClosed."""
         last = ""
 
         def tell_changes(text: str) -> None:
@@ -70,14 +104,37 @@ class Phases:
                 last = text
                 self.tell(text)
 
-        passage = wait_open(read_gpus, order.host_gpus, order.deadlines.gate, tell_changes)
+        scope = scope_of(order, read_gpus() if before.problem else before)
+        passage = wait_open(read_gpus, scope, order.deadlines.gate, tell_changes, self.lent)
+        if self.sweep:
+            self.sweep.pause()
         if not passage.verdict.open:
-            holders = "; ".join(holder.describe() for holder in survey().holders)
-            seen = f": {holders}" if holders else ", and no process is seen that holds it"
-            raise GateClosed(f"not every GPU reports 0 MiB ({passage.verdict.reason}){seen}")
-        proof = gate_proof(passage, before)
+            seen = survey()
+            raise GateClosed(
+                why_closed(passage, scope, plan_for(self.store, order, scope, seen), seen)
+            )
+        proof = gate_proof(passage, scope, before)
         self.tell(proof["line"])
+        aside.restart_companions(self.store, self.tell)
         return proof
+
+    def tidy(self) -> None:
+        """Sweeps what the gate left no time for; never a reason against a model."""
+        if self.sweep:
+            summary = self.sweep.finish().summary()
+            self.sweep = None
+            if summary:
+                self.tell(summary)
+            if free_share() < LITTLE_SHARED_MEMORY:
+                self.tell(f"WARNING: only {free_share():.0%} of /dev/shm is free")
+
+    def keep_aside(self) -> None:
+        """Leaves the units of others stopped that held the GPUs."""
+        aside.keep(self.store, self.tell)
+
+    def put_back_aside(self) -> bool:
+        """Starts and enables the units of others again; whether there were any."""
+        return aside.put_back(self.store, self.tell)
 
     def before_stop(self, order: Order) -> None:
         """Lets the host's owner prepare; raises Refused where that fails."""
@@ -147,6 +204,7 @@ class Phases:
 
     def settle(self, host_gpus: int) -> None:
         """Gives memory a while to go, but never keeps a model from serving."""
+        scope = Scope("", host_gpus, ())
         seen, still = read_gpus().total_mib, Deadline(STEADY_SECONDS)
 
         def settled() -> bool:
@@ -154,29 +212,6 @@ class Phases:
             reading = read_gpus()
             if reading.total_mib != seen:
                 seen, still = reading.total_mib, Deadline(STEADY_SECONDS)
-            return still.passed or not why_not_free(reading, host_gpus)
+            return still.passed or not why_not_free(reading, scope)
 
         wait_for(settled, Deadline(SETTLE_SECONDS))
-
-
-def gate_proof(passage: Passage, before: Reading) -> dict[str, Any]:
-    """The gate's result for people and programs; memory in MiB."""
-    was = {gpu.uuid: gpu.used_mib for gpu in before.gpus}
-    free = sum(1 for gpu in passage.last.gpus if not gpu.used_mib)
-    return {
-        "line": (
-            f"{free} of {len(passage.last.gpus)} GPUs report 0 MiB "
-            f"(before: {before.total_mib} MiB), {passage.samples} readings, "
-            f"{passage.seconds:.2f} s"
-        ),
-        "seconds": round(passage.seconds, 3),
-        "gpus": [
-            {
-                "index": g.index,
-                "uuid": g.uuid,
-                "before_mib": was.get(g.uuid),
-                "after_mib": g.used_mib,
-            }
-            for g in passage.last.gpus
-        ],
-    }

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Callable, Optional
-from urllib.parse import urlsplit
 
 from . import environment, listener, probe, systemd
 from .clock import Deadline, wait_for
 from .diagnosis import diagnose
-from .gpus import Reading, read_gpus
+from .gpus import Reading
+from .nvidia_smi import read_gpus
 from .order import Order
 from .store import Serving, Store
 
@@ -100,10 +100,9 @@ def await_ready(
 
 def _check_place(order: Order) -> None:
     """Raises NotServing where what answers is not this unit on its GPUs."""
-    port = urlsplit(order.probe.url).port or 80
-    other = listener.stranger(port, order.unit)
+    other = listener.stranger(order.probe.url, order.unit)
     if other:
-        raise NotServing(f"{order.unit} does not listen on port {port}: {other} does")
+        raise NotServing(f"{order.unit} is not what answers: {other}")
     reason = why_unused(read_gpus(), order.gpus) if order.uses_gpus else ""
     if reason:
         raise NotServing(f"{order.unit} answers, but not from its GPUs: {reason}")

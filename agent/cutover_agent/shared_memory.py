@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .processes import all_pids
-
 SHM = Path("/dev/shm")
 PATTERNS = (
-    "psm_*",  # multiprocessing.shared_memory
-    "sem.mp-*",  # multiprocessing's semaphores
+    # Python's multiprocessing: shared memory, heap, semaphores, those of joblib
+    "psm_*",
+    "pym-*",
+    "sem.mp-*",
     "sem.loky-*",
+    # PyTorch's tensors between processes
+    "torch_*",
+    # NCCL and NVSHMEM
     "nccl-*",
+    "nvshmem*",
+    # the engines
     "*vllm*",
     "*VLLM*",
     "sgl_*",
     "sglang*",
 )
+_KNOWN = re.compile("|".join(fnmatch.translate(pattern) for pattern in PATTERNS))
 
 
 @dataclass(frozen=True)
@@ -31,68 +38,90 @@ class Segment:
     device: int
     inode: int
     size: int
+    """Bytes that it really takes."""
     changed: float
     """Seconds since the epoch."""
-
-
-@dataclass(frozen=True)
-class Swept:
-    """What a sweep removed."""
-
-    count: int
-    size: int
-    """Bytes."""
+    uid: int = 0
 
 
 def stale(
-    segments: Iterable[Segment], in_use: frozenset[tuple[int, int]], stopped_at: float
+    segments: Iterable[Segment],
+    used: InUse,
+    stopped_at: float,
+    uids: Collection[int],
 ) -> list[Segment]:
-    """The segments that no process has mapped or open, of known kinds, older than the stop."""
+    """Segments of known kinds and of these users, older than the stop, that nobody has.
+
+    The number in a name says nothing: the process of that number may be another one by now.
+    """
     return [
         segment
         for segment in segments
-        if any(fnmatch.fnmatchcase(segment.name, pattern) for pattern in PATTERNS)
-        and (segment.device, segment.inode) not in in_use
+        if segment.uid in uids
         and segment.changed <= stopped_at
+        and not ({0, segment.uid} & used.hidden)
+        and (segment.device, segment.inode) not in used.files
+        and _KNOWN.match(segment.name)
     ]
 
 
-def sweep(stopped_at: float) -> Swept:
-    """Removes what is stale now."""
-    gone = stale(read_segments(), segments_in_use(), stopped_at)
-    for segment in gone:
-        (SHM / segment.name).unlink(missing_ok=True)
-    return Swept(len(gone), sum(segment.size for segment in gone))
-
-
-def read_segments() -> list[Segment]:
+def read_segments(folder: Path = SHM) -> list[Segment]:
     """The regular files directly in /dev/shm."""
     found = []
-    with os.scandir(SHM) as entries:
+    with os.scandir(folder) as entries:
         for entry in entries:
             try:
                 if entry.is_file(follow_symlinks=False):
-                    status = entry.stat(follow_symlinks=False)
-                    times = max(status.st_mtime, status.st_ctime)
-                    size = status.st_blocks * 512
-                    found.append(Segment(entry.name, status.st_dev, status.st_ino, size, times))
+                    at = entry.stat(follow_symlinks=False)
+                    changed = max(at.st_mtime, at.st_ctime)
+                    size = at.st_blocks * 512
+                    found.append(
+                        Segment(entry.name, at.st_dev, at.st_ino, size, changed, at.st_uid)
+                    )
             except FileNotFoundError:
                 continue
     return found
 
 
-def segments_in_use() -> frozenset[tuple[int, int]]:
-    """Device and inode of every file of /dev/shm that a live process maps or has open."""
-    device = SHM.stat().st_dev
+@dataclass(frozen=True)
+class InUse:
+    """What live processes have of a folder of shared memory."""
+
+    files: frozenset[tuple[int, int]]
+    """Device and inode of what they map or have open."""
+    hidden: frozenset[int] = frozenset()
+    """Users of the processes that do not show what they have; theirs may be anything."""
+
+
+def in_use(pids: Iterable[int], folder: Path = SHM) -> InUse:
+    """What every live process maps or has open: one pass."""
+    hidden: set[int] = set()
+    device = folder.stat().st_dev
+    mark = f"{folder}/".encode()
     used: set[tuple[int, int]] = set()
-    for pid in all_pids():
+    for pid in pids:
         try:
-            with open(f"/proc/{pid}/maps", errors="replace") as maps:
+            with open(f"/proc/{pid}/maps", "rb") as file:
+                maps = file.read()
+            if mark in maps:
                 # address perms offset dev inode path: the path says which file system it is
-                used.update((device, int(line.split()[4])) for line in maps if "/dev/shm/" in line)
-            for entry in os.scandir(f"/proc/{pid}/fd"):
-                if os.readlink(entry.path).startswith("/dev/shm/"):
-                    used.add((device, os.stat(entry.path).st_ino))
+                used.update(
+                    (device, int(line.split()[4])) for line in maps.splitlines() if mark in line
+                )
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                path = f"/proc/{pid}/fd/{name}"
+                if os.readlink(path).startswith(f"{folder}/"):
+                    used.add((device, os.stat(path).st_ino))
+        except PermissionError:
+            # The first process of a container may be out of reach; it serves no model.
+            if pid != 1:
+                hidden.add(os.stat(f"/proc/{pid}").st_uid)
         except (FileNotFoundError, ProcessLookupError):
             continue
-    return frozenset(used)
+    return InUse(frozenset(used), frozenset(hidden))
+
+
+def free_share(folder: Path = SHM) -> float:
+    """The part of the file system that is free, from 0 to 1."""
+    at = os.statvfs(folder)
+    return at.f_bavail / at.f_blocks if at.f_blocks else 1.0

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import lock, systemd
 from .attempt import Journal, attempts, latest
-from .gpus import read_gpus
+from .nvidia_smi import read_gpus
 from .serving import is_healthy, key_of
 from .store import Store
 

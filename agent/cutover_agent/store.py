@@ -83,6 +83,10 @@ class Store:
             write_atomic(path, text)
         return digest
 
+    def find(self, digest: str) -> str:
+        """A stored text, or an empty one where it is not on this host."""
+        return read_text(self.root / "texts" / digest) or "" if digest else ""
+
     def text(self, digest: str) -> str:
         """A stored text; OrderError where it is not on this host."""
         text = read_text(self.root / "texts" / digest)

@@ -92,6 +92,7 @@ class Transaction:
         self.attempt.loading_since = now()
         self.progress.save()
         systemd.start(self.order.unit)
+        self.phases.tidy()
 
     def _verify_and_commit(self) -> None:
         evidence = self.attempt.evidence
@@ -114,6 +115,7 @@ class Transaction:
         self.store.set_before(self.journal.previous())
         self.store.set_serving(serving)
         self.phases.enable_only(self.order.unit)
+        self.phases.keep_aside()
         trial.end(self.order.unit)
         install.retire_orphans(self.store)
         was = self.journal.previous()

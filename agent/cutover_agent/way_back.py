@@ -64,7 +64,9 @@ class WayBack:
 
     def _return(self) -> None:
         if self.previous is None:
-            self._dead_end(NOTHING, "nothing served before, so nothing serves now")
+            others = self.phases.put_back_aside()
+            now_serves = "what others had started is back" if others else "so nothing serves now"
+            self._dead_end(NOTHING, f"nothing of ours served before, {now_serves}")
             return
         problem = "it was cut off twice"
         while self.attempt.tries < TRIES:
@@ -95,8 +97,10 @@ class WayBack:
             self._try(lambda: self.phases.release(self.order))
             self.phases.settle(self.order.host_gpus)
             self.phases.install(order, previous.env_digest)
+            self._try(self.phases.put_back_aside)
             trial.begin(order.unit)
             systemd.start(order.unit)
+            self.phases.tidy()
         self.phases.ready(order, previous.env_digest)
         back = self.phases.smoke(order, previous.env_digest)
         trial.end(order.unit)

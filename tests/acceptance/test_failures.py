@@ -190,19 +190,46 @@ def test_a_unit_of_somebody_else_under_one_of_our_names_is_refused(stack: Stack,
     assert box.read(SGLANG_FILE) == foreign
 
 
-def test_a_foreign_unit_that_holds_gpus_is_refused(stack: Stack, box: Host) -> None:
+def handmade(box: Host) -> str:
+    """Starts a server that somebody wrote a unit for; returns its main pid once it holds GPUs."""
     box.write(
         "/etc/systemd/system/handmade.service",
         "[Service]\nExecStart=/opt/vllm/bin/python3 -m vllm.entrypoints.openai.api_server "
-        "--model /models/MiniMax-M2.5 --served-model-name m --tensor-parallel-size 8\n",
+        "--model /models/MiniMax-M2.5 --served-model-name m --tensor-parallel-size 8\n"
+        "Restart=always\n[Install]\nWantedBy=multi-user.target\n",
     )
-    box.exec(["systemctl", "start", "handmade.service"])
-    main = unit(box, "handmade.service", "MainPID")
+    box.exec(["systemctl", "enable", "--now", "handmade.service"])
     box.exec(["sh", "-c", "until nvidia-smi --query-compute-apps=pid --format=csv,noheader | "
               "grep -q .; do sleep 0.05; done"])  # fmt: skip
+    return unit(box, "handmade.service", "MainPID")
+
+
+def test_a_foreign_unit_that_serves_is_refused_where_only_our_units_may_be_ended(
+    stack: Stack, box: Host
+) -> None:
+    main = handmade(box)
+    stack.configure(hosts={"box": settings(box, policy="managed")})
     run = stack.up(fails=True)
-    assert "handmade.service is a service of somebody else" in run.text
+    assert "the host's policy is `managed`" in run.text and "handmade.service" in run.text
     assert unit(box, "handmade.service", "MainPID") == main
+
+
+def test_a_foreign_unit_that_serves_is_stopped_kept_from_coming_back_and_put_back_on_failure(
+    stack: Stack, box: Host
+) -> None:
+    handmade(box)
+    misbehave(box, SGLANG, crash="loading")
+    run = stack.up(fails=True)
+    assert "handmade.service is started again" in run.text
+    assert unit(box, "handmade.service", "ActiveState") == "active"
+    assert unit(box, "handmade.service", "UnitFileState") == "enabled"
+    assert unit(box, "handmade.service", "Restart") == "always"
+    misbehave(box, SGLANG)
+    run = stack.up()
+    assert "handmade.service stays stopped" in run.text
+    assert unit(box, "handmade.service", "ActiveState") == "inactive"
+    assert unit(box, "handmade.service", "UnitFileState") == "disabled"
+    assert unit(box, "handmade.service", "Restart") == "always", "a hand that starts it finds it so"
 
 
 @pytest.mark.parametrize("gpus", [4, 16])

@@ -18,7 +18,6 @@ from cutover_agent import (
     phases,
     probe,
     recovery,
-    shared_memory,
     systemd,
     transaction,
     trial,
@@ -26,7 +25,6 @@ from cutover_agent import (
 )
 from cutover_agent.attempt import Attempt, Journal
 from cutover_agent.gpus import Gpu, Reading
-from cutover_agent.holders import Landscape
 from cutover_agent.order import Order, Probe
 from cutover_agent.probe import Answer
 from cutover_agent.release_plan import ReleasePlan
@@ -125,12 +123,11 @@ class Machine:
         patch.setattr(systemd, "shutting_down", lambda: False)
 
     def _be_a_host(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(transaction, "check", lambda *_, **__: ReleasePlan((), (), ()))
-        patch.setattr(phases, "survey", lambda: Landscape({}, (), FREE, {}))
+        patch.setattr(transaction, "check", lambda *_, **__: ReleasePlan())
         patch.setattr(phases, "read_gpus", lambda: FREE)
         patch.setattr(arrived, "look", lambda _: arrived.Comparison((), ()))
         patch.setattr(views, "retire", lambda _: None)
-        patch.setattr(shared_memory, "sweep", lambda _: shared_memory.Swept(0, 0))
+        patch.setattr(phases.Phases, "release", lambda *_: FREE)
         patch.setattr(probe, "ready", lambda asked, _: bool(self.running))
         patch.setattr(probe, "smoke", lambda *_: Answer("Paris", 1, 1.0))
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from cutover_agent.gpus import Gpu, Reading
-from cutover_agent.holders import Holder, Landscape
+from cutover_agent.holders import Holder, Landscape, Service
 from cutover_agent.order import Order, Probe
+from cutover_agent.policy import Rules
 from cutover_agent.processes import Process
+from cutover_agent.scope import Scope
 
 VLLM = ("/opt/vllm/bin/python3", "-m", "vllm.entrypoints.openai.api_server", "--port", "8000")
 SGLANG = ("/opt/sglang/bin/python3", "-m", "sglang.launch_server", "--tp", "8")
@@ -49,12 +51,33 @@ def process(pid: int, *argv: str, parent: int = 1, unit: str = "", **changes: An
     return Process(**{**fields, **changes})
 
 
-def holder(owner: Process, mib: int | None = 70000, contained: bool = False) -> Holder:
-    return Holder(owner, frozenset({0}), mib, contained)
+def holder(owner: Process, mib: int | None = 70000, *gpus: int, listed: bool = True) -> Holder:
+    """A holder of GPU 0, or of these; `listed` when nvidia-smi says so."""
+    on = gpus or (0,)
+    shares = {index: (mib or 0) // len(on) for index in on} if listed and mib else {}
+    return Holder(owner, frozenset(on), mib, shares)
+
+
+def scope(seen: Reading, *gpus: int, host_gpus: int | None = None, idle_mib: int = 0) -> Scope:
+    """All GPUs of the reading, or those."""
+    chosen = tuple(gpu for gpu in seen.gpus if not gpus or gpu.index in gpus)
+    count = len(seen.gpus) if host_gpus is None else host_gpus
+    return Scope("gpu-box", count, chosen, idle_mib)
+
+
+def rules(**changes: Any) -> Rules:
+    fields: dict[str, Any] = {"gpus": frozenset(range(8))}
+    return Rules(**{**fields, **changes})
 
 
 def landscape(
-    *holders: Holder, others: tuple[Process, ...] = (), main_pids: dict[str, int] | None = None
+    *holders: Holder,
+    others: tuple[Process, ...] = (),
+    main_pids: dict[str, int] | None = None,
+    services: tuple[Service, ...] = (),
+    seen: Reading | None = None,
 ) -> Landscape:
     processes = {p.pid: p for p in (*others, *(h.process for h in holders))}
-    return Landscape(processes, holders, reading(70000), main_pids or {})
+    known = {name: Service(name, pid, "active") for name, pid in (main_pids or {}).items()}
+    known.update({service.name: service for service in services})
+    return Landscape(processes, holders, seen or reading(70000), known)

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cutover_agent import checkpoint, dropins, gguf, mounts, port, readable, requires, views
+from cutover_agent import checkpoint, dropins, gguf, mounts, readable, requires, views
 from cutover_agent.checkpoint import Facts
 from cutover_agent.order import Edit, Files, Requirement
 from cutover_agent.processes import Process
-from cutover_agent.release_plan import ReleasePlan, Tree
 from sandbox.checkpoint import make_checkpoint, make_gguf
 
 WHOLE = Facts(
@@ -243,35 +242,3 @@ def test_what_a_user_cannot_open_is_named(tmp_path: Path) -> None:
 
 def process(pid: int, unit: str = "") -> Process:
     return Process(pid, 1, 1, "S", "x", ("x",), "root", f"/system.slice/{unit}" if unit else "/")
-
-
-@pytest.mark.parametrize(
-    ("listener", "free"),
-    [
-        (process(7, "ours.service"), True),
-        (process(7, "other.service"), False),
-        (process(7), False),
-        (process(9), True),
-    ],
-)
-def test_a_port_is_free_when_the_release_ends_whoever_listens(
-    listener: Process, free: bool
-) -> None:
-    plan = ReleasePlan((), (Tree(process(8), (process(9),)),), ())
-    told = port.reasons(8000, {listener.pid: listener}, 0, plan, {"ours.service"})
-    assert bool(told) != free
-    assert free or told[0].startswith("port 8000 is taken by pid 7 (x, root)")
-
-
-def test_a_listener_that_nobody_sees_is_not_taken_for_a_free_port() -> None:
-    assert port.reasons(8000, {}, 1, ReleasePlan((), (), ()), ()) != []
-
-
-def test_listening_sockets_are_told_from_connections() -> None:
-    table = (
-        "  sl  local_address rem_address   st ...\n"
-        "   0: 00000000:1F40 00000000:0000 0A 0:0 00:0 0 0 0 111 1\n"
-        "   1: 0100007F:1F40 0100007F:9999 01 0:0 00:0 0 0 0 222 1\n"
-        "   2: 0100007F:1F41 00000000:0000 0A 0:0 00:0 0 0 0 333 1\n"
-    )
-    assert port.sockets(8000, [table]) == {"111"}

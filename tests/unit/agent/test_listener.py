@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import socket
 
-from cutover_agent.listener import holders_of, listening_inodes, stranger
+from cutover_agent.listener import stranger
+from cutover_agent.processes import read_processes
 
 
-def test_a_listening_socket_is_found_with_its_process() -> None:
+def test_whoever_listens_in_place_of_the_unit_is_named_and_the_unit_is_not() -> None:
+    mine = read_processes()[os.getpid()].unit
     with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        found = holders_of(listening_inodes(port))
-        assert [process.pid for process in found] == [os.getpid()]
-        assert f"pid {os.getpid()} " in stranger(port, "somebody-else.service")
-        assert stranger(port, found[0].unit) == "" or not found[0].unit
-    assert stranger(port, "somebody-else.service") == ""
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        assert f"pid {os.getpid()} " in stranger(url, "somebody-else.service")
+        assert stranger(url, mine) == "" or not mine
+    assert stranger(url, "somebody-else.service") == ""
 
 
 def test_a_connection_is_no_listener() -> None:
     server = socket.create_server(("127.0.0.1", 0))
     with server, socket.create_connection(server.getsockname()) as client:
-        assert listening_inodes(client.getsockname()[1]) == frozenset()
+        url = f"http://127.0.0.1:{client.getsockname()[1]}"
+        assert stranger(url, "somebody-else.service") == ""

@@ -1,0 +1,39 @@
+"""Stops units, all at once, and says what was out of the ordinary about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import systemd
+from .clock import Deadline, wait_for
+from .systemd import KILL_SECONDS, SystemdError
+
+
+def begin(units: Sequence[str]) -> None:
+    """Asks systemd to stop the units; waits for none of them."""
+    if units:
+        systemd.call("stop", "--no-block", *units)
+
+
+def finish(units: Sequence[str], deadline: Deadline) -> list[str]:
+    """Waits until the units are inactive; returns a sentence about each.
+
+    At the deadline their processes are killed, whatever the units themselves say about it. Raises
+    SystemdError when even that does not end one.
+    """
+    lines, late = [], []
+    for unit in units:
+        if not wait_for(lambda unit=unit: systemd.state(unit).down, deadline):  # type: ignore[misc]
+            systemd.call("kill", "--signal=SIGKILL", unit, check=False)
+            late.append(unit)
+    killed = Deadline(KILL_SECONDS)
+    for unit in units:
+        if not wait_for(lambda unit=unit: systemd.state(unit).down, killed):  # type: ignore[misc]
+            raise SystemdError(
+                f"{unit} does not end even after SIGKILL: a process of it hangs in the kernel, "
+                "reset the GPU (nvidia-smi --gpu-reset) or reboot the host"
+            )
+        slow = unit in late or systemd.state(unit).result == "timeout"
+        how = f"did not stop within {deadline.seconds:.0f} s and was killed"
+        lines.append(f"{unit} {how}" if slow else f"{unit} is stopped")
+    return lines
