@@ -35,8 +35,11 @@ in /etc/sudoers.d (NOPASSWD, no requiretty), or log in as root; nothing was touc
 """
 
 
-def agent_step(channel: Channel, kind: str, repair: Repair, parent: pulumi.Resource) -> Step:
-    """Installs the agent under its digest; deleted last, it takes everything of ours along.
+def agent_step(
+    channel: Channel, kind: str, repair: Repair, parent: pulumi.Resource, keep: bool
+) -> Step:
+    """Installs the agent under its digest; deleted last, it takes everything of ours along, but
+    for the unit that serves where `keep` says so.
 
     The digest that counts is the one on stdin; on the command line it shows that the agent changes.
     """
@@ -46,7 +49,7 @@ def agent_step(channel: Channel, kind: str, repair: Repair, parent: pulumi.Resou
         channel,
         create=_ASK_SUDO * channel.sudo
         + channel.line("python3", "-I", "-c", _BOOTSTRAP, archive.digest, *repair.words),
-        delete=channel.agent("leave", "--owner", owner(kind, channel, "agent")),
+        delete=channel.agent("leave", *["--keep"] * keep, "--owner", owner(kind, channel, "agent")),
         stdin=f"{archive.digest}\n{base64.b64encode(archive.data).decode()}",
         after=[],
         parent=parent,

@@ -60,7 +60,7 @@ class GpuHost(pulumi.ComponentResource):
         def repair(root: str) -> Repair:
             return repair_of(args.facts, root, args.moment)
 
-        agent = agent_step(channel, TYPE, repair(AGENT), self)
+        agent = agent_step(channel, TYPE, repair(AGENT), self, host.on_destroy == "keep")
         deployments, last = {}, agent
         for key, deployment in args.catalogue.items():
             files = ModelDeploymentArgs(
@@ -142,14 +142,21 @@ def _secret(text: str | None) -> pulumi.Output[str] | None:
 
 def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str, Any]:
     """The stack's output for one host; a figure that was not measured is left out."""
+    gate = served.get("gate") or gated.get("gate") or {}
     found = {
         "serves": served["deployment"],
         "url": url,
-        "gate": (served.get("gate") or gated.get("gate") or {}).get("line"),
+        "gate": gate.get("line"),
+        "gate_seconds": gate.get("seconds"),
+        "gpus": gate.get("gpus"),
         "load_seconds": served.get("load_seconds"),
         "tokens_per_second": served.get("tokens_per_second"),
         "down_seconds": served.get("down_seconds"),
         "environment": served.get("environment"),
-        "warnings": served.get("environment_faults"),
+        "warnings": [
+            *served.get("environment_faults", []),
+            *([served["slow"]] if "slow" in served else []),
+        ]
+        or None,
     }
     return {key: value for key, value in found.items() if value is not None}

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator
+from pydantic import BeforeValidator
 
 from cutover.fields import matching, not_allowed, plain_text
 
 Fault = tuple[tuple[str, ...], str]
 
 
-def raw_value(value: str) -> str:
-    """Accepts what stays on its own line."""
-    return not_allowed() if plain_text(value).endswith("\\") else value
+def raw_value(value: Any) -> Any:
+    """Accepts one value or a list of them, each of which stays on its own line."""
+    for item in value if isinstance(value, list) else [value]:
+        if not isinstance(item, str) or plain_text(item).endswith("\\"):
+            not_allowed()
+    return value
 
 
-Value = Annotated[str, AfterValidator(raw_value)]
+Value = Annotated[str | list[str], BeforeValidator(raw_value)]
 Directive = Annotated[str, matching(r"[A-Z][A-Za-z0-9]*")]
 Section = Literal["Unit", "Service"]
-Additions = dict[Section, dict[Directive, Value | list[Value]]]
+Additions = dict[Section, dict[Directive, Value]]
 
 
 def _from(field: str) -> str:
@@ -85,6 +88,7 @@ WARNED = {
     "SystemCallFilter": "may refuse calls of the driver",
     "MemoryMax": "kills a load that needs more, page cache of the checkpoint included",
     "TasksMax": "may be too few for the threads of all workers",
+    "UnsetEnvironment": "takes variables away that env and secrets set",
     "BindsTo": "stops the server with another unit",
     "PartOf": "stops the server with another unit",
     "JobTimeoutSec": "may end a start before timeouts.load",

@@ -157,7 +157,7 @@ class Deployment(Strict):
     limits: Limits = setting("Resource limits.", "memlock and nofile", Limits())
     timeouts: Timeouts = setting("Its time limits.", "load, stop and smoke", Timeouts())
     restart: Restart = setting("Starting it again.", "policy and seconds", Restart())
-    ready: Ready = setting("When it counts as ready.", "uses_gpus", Ready())
+    ready: Ready = setting("When it counts as ready.", "health", Ready())
     smoke: Smoke = setting("Asking it.", "prompt, expect and max_tokens", Smoke())
     additions: Additions = setting(
         "Directives that go into the unit as they are; `%` and `$` keep systemd's meaning there.",

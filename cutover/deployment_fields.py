@@ -75,6 +75,7 @@ _VALUE = {"type": ["string", "number", "boolean", "array", "object", "null"]}
 ServedName = Annotated[str, matching(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")]
 OptionName = Annotated[str, AfterValidator(option_name)]
 OptionValue = Annotated[Any, AfterValidator(option_value), WithJsonSchema(_VALUE)]
+UrlPath = Annotated[str, matching(r"/[A-Za-z0-9._~/-]*")]
 OptionText = Annotated[str, matching(r"[A-Za-z0-9][A-Za-z0-9._-]*")]
 Seconds = Annotated[int, Field(ge=1, le=86400)]
 Gpus = Annotated[tuple[int, ...], BeforeValidator(gpu_indices), WithJsonSchema(_COUNT_OR_INDICES)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from cutover.deployment_fields import SECONDS, ListenHost, OptionText, Seconds
+from cutover.deployment_fields import SECONDS, ListenHost, OptionText, Seconds, UrlPath
 from cutover.fields import AN_ABSOLUTE_PATH, AbsolutePath, Strict, Text, setting
 from cutover.limits import Memlock, Nofile
 
@@ -138,11 +138,8 @@ class Smoke(Strict):
 
 
 class Ready(Strict):
-    """When the server counts as ready, besides listing its model."""
+    """When the server counts as ready, besides listing its model and using its GPUs."""
 
-    uses_gpus: bool = setting(
-        "Whether every one of its GPUs has to hold memory of it: a server that started too early "
-        "falls back to the CPU and stays healthy.",
-        "true or false",
-        True,
+    health: UrlPath = setting(
+        "Path that it answers with 200 once it can serve.", "a path such as /health", "/health"
     )

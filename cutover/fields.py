@@ -67,9 +67,16 @@ def _walk(model: type[BaseModel], path: tuple[Any, ...]) -> tuple[Any, FieldInfo
 
 
 def plain_text(value: str) -> str:
-    """Accepts what a unit file, an environment file and a process can all carry as one value."""
-    if "\n" in value or "\r" in value:
+    """Accepts what every file can carry as one value: in many, a line break would end it."""
+    if "\n" in value:
         raise ValueError("holds a line break: write it on one line")
+    return process_text(value)
+
+
+def process_text(value: str) -> str:
+    """Accepts what a unit can hand to a process as one argument or variable."""
+    if "\r" in value:
+        raise ValueError("holds a carriage return, as files from Windows have: remove it")
     if "\0" in value:
         raise ValueError("holds a NUL character, which no process can be given: remove it")
     for letter in value:
@@ -131,7 +138,7 @@ def paragraphs(value: str) -> str:
 
 Name = Annotated[str, AfterValidator(legal_name)]
 VariableName = Annotated[str, AfterValidator(variable_name)]
-Text = Annotated[str, AfterValidator(plain_text)]
+Text = Annotated[str, AfterValidator(process_text)]
 Paragraphs = Annotated[str, AfterValidator(paragraphs)]
 OneKey = Annotated[str, matching(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")]
 AbsolutePath = Annotated[str, AfterValidator(absolute_path)]

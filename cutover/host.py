@@ -133,6 +133,11 @@ class Host(Strict):
     hooks: Hooks = setting(
         "Commands around a cutover.", "before_stop, after_commit, after_rollback", Hooks()
     )
+    on_destroy: Literal["remove", "keep"] = setting(
+        "What `pulumi destroy` does with the model that serves: stop and remove, or keep it.",
+        "remove or keep",
+        "remove",
+    )
     accept_no_rollback: bool = setting(
         "Whether a cutover may end what there is no way back to.", "true or false", False
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cutover.fields import plain_text
+from cutover.fields import process_text
 
 
 def option(name: str, value: Any) -> list[str]:
@@ -31,7 +31,7 @@ def option(name: str, value: Any) -> list[str]:
 
 def _argument(value: Any) -> str:
     if isinstance(value, (str, int)):
-        return plain_text(str(value))
+        return process_text(str(value))
     try:
         if isinstance(value, float):
             json.dumps(value, allow_nan=False)
@@ -39,4 +39,4 @@ def _argument(value: Any) -> str:
         text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError):
         raise ValueError("is not text, a number, a list or a mapping: write it in quotes") from None
-    return plain_text(text)
+    return process_text(text)

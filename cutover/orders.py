@@ -36,7 +36,6 @@ def order_for(host_name: str, host: Host, deployment: Deployment, unit_text: str
         policy=host.policy,
         files=files_for(deployment),
         environment=dict(deployment.env),
-        uses_gpus=deployment.ready.uses_gpus,
         strict_env=deployment.strict_env,
         idle_mib=host.idle_mib,
         bad_remap=host.bad_remap,
@@ -72,6 +71,7 @@ def files_for(deployment: Deployment) -> Files:
         hf_config=deployment.hf_config or "",
         mount=deployment.mount or "",
         user=deployment.user,
+        any_format=deployment.engine == "command",
         view=deployment.model_path if edits else "",
         edits=tuple(Edit(name, tuple(edit.remove)) for name, edit in edits.items()),
         requires=tuple(
@@ -103,6 +103,7 @@ def probe_for(deployment: Deployment) -> Probe:
         requests=deployment.smoke.count,
         concurrency=deployment.smoke.concurrency,
         min_tokens_per_second=float(deployment.smoke.min_tokens_per_second),
+        health=deployment.ready.health,
         api_key_env=key if key in deployment.secrets else "",
     )
 

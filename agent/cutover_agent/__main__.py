@@ -99,7 +99,7 @@ def _facts(store: Store, arguments: argparse.Namespace) -> int:
 
 
 def _leave(store: Store, arguments: argparse.Namespace) -> int:
-    if resources.leave(store, arguments.owner):
+    if resources.leave(store, arguments.owner, arguments.keep):
         deploy.remove(store)
     return 0
 
@@ -213,6 +213,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("facts").set_defaults(run=_facts)
     leave = commands.add_parser("leave")
     leave.add_argument("--owner", required=True)
+    leave.add_argument("--keep", action="store_true", help="what serves goes on, without the agent")
     leave.set_defaults(run=_leave)
     transaction = commands.add_parser("transaction")
     transaction.add_argument("id")

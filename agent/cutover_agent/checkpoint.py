@@ -68,6 +68,11 @@ def reasons(facts: Facts) -> list[str]:
     return found
 
 
+def absence(facts: Facts) -> list[str]:
+    """Why there is nothing to load at all, whatever the format."""
+    return [] if facts.files else reasons(facts)
+
+
 def tokenizer_reasons(folder: str, files: Optional[frozenset[str]]) -> list[str]:
     """Why a tokenizer cannot be read; `files` are the names in its folder, None without one."""
     if files is None:
@@ -94,7 +99,7 @@ def read(path: str) -> Facts:
         if not place.exists():
             return Facts(path, problem="is not there")
         if not place.is_dir():
-            problem = gguf.problem(place) if path.endswith(".gguf") else "is no folder"
+            problem = gguf.problem(place) if path.endswith(".gguf") else "is no folder and no GGUF"
             return Facts(path, {place.name: place.stat().st_size}, problem=problem)
         files = {e.name: e.stat().st_size for e in os.scandir(path) if e.is_file()}
         index = _index(place, files)

@@ -14,6 +14,7 @@ from .checks import check
 from .clock import Deadline, now, wait_for
 from .follow import Failed, await_end, follow, result, say
 from .order import Order
+from .previous import way_back
 from .serving import is_healthy, is_right, key_of
 from .store import Store
 
@@ -116,12 +117,11 @@ def look(store: Store, order: Order) -> Situation:
 def stage(store: Store, order: Order) -> dict[str, Any]:
     """Checks everything while the old model serves, and leaves the order on the host."""
     plan = check(store, order)
-    serving = store.serving()
+    serving, back = way_back(store, order, plan)
     say(f"{serving.order.deployment if serving else 'nothing'} -> {order.deployment}")
     for line in (*plan.summary(), *_why_again(store, order)):
         say(line)
-    back = f"{serving.order.deployment} is the way back" if serving else "there is no way back"
-    say(f"{back} if {order.deployment} does not serve")
+    say(back)
     promised = bound(order, serving.order if serving else None)
     say(promised.describe())
     store.set_staged(order)

@@ -20,7 +20,7 @@ FOLDERS = tuple(
         "/lib/systemd/system",
     )
 )
-OURS = re.compile(r"cutover(-[a-z]+)?\.conf")
+OURS = re.compile(r"(\d+-)?cutover(-[a-z]+)?\.conf")
 """Names of the drop-ins that this program writes itself, for as long as a trial lasts."""
 ADDING = frozenset(("After", "Before", "Wants", "Documentation", "RequiresMountsFor"))
 BREAKING = frozenset(
@@ -72,10 +72,11 @@ def on_host(unit: str) -> dict[str, str]:
 
 
 def masked(unit: str) -> list[str]:
-    """Why the unit could not be started at all: a mask, also one that ends with the boot."""
-    for folder in (Path("/etc/systemd/system"), Path("/run/systemd/system")):
-        path = folder / unit
-        if path.is_symlink() and str(path.resolve()) == "/dev/null":
-            again = "--runtime " if folder.parts[1] == "run" else ""
-            return [f"{unit} is masked ({path}): run `systemctl unmask {again}{unit}`"]
-    return []
+    """Why the unit could not be started at all: a mask that ends with the boot.
+
+    One that stays is at the place of the unit file itself, and is found where that is written.
+    """
+    path = Path("/run/systemd/system") / unit
+    if not path.is_symlink() or str(path.resolve()) != "/dev/null":
+        return []
+    return [f"{unit} is masked ({path}): run `systemctl unmask --runtime {unit}`"]

@@ -27,6 +27,11 @@ def value(text: str, name: str) -> Optional[str]:
     return None
 
 
+def line(name: str, text: str) -> str:
+    """One variable as `value` and systemd read it; the quotes are not part of it."""
+    return f'{name}="' + re.sub(r'(["\\`$])', r"\\\1", text) + '"'
+
+
 def mask(environment_text: str, text: str) -> str:
     """A text of the host with every secret value of the environment file taken out."""
     names = [line.partition("=")[0] for line in environment_text.split("\n")]

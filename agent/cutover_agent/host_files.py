@@ -26,7 +26,8 @@ def reasons(order: Order, unit_text: str) -> list[str]:
 def _contents(order: Order) -> list[str]:
     files = order.files
     models = [checkpoint.read(path) for path in (order.checkpoint, files.draft) if path]
-    told = [reason for facts in models for reason in checkpoint.reasons(facts)]
+    judge = checkpoint.absence if files.any_format else checkpoint.reasons
+    told = [reason for facts in models for reason in judge(facts)]
     if files.tokenizer:
         told += checkpoint.tokenizer_reasons(files.tokenizer, checkpoint.names_in(files.tokenizer))
     config = files.hf_config or (files.tokenizer if order.checkpoint.endswith(".gguf") else "")

@@ -57,6 +57,8 @@ class Probe:
     """How many of them are under way at once."""
     min_tokens_per_second: float = 0.0
     """Speed of all of them together below which there is a warning."""
+    health: str = "/health"
+    """Path that is answered with 200 once the server can serve."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ class Files:
     mount: str = ""
     user: str = "root"
     """Who has to be able to read them."""
+    any_format: bool = False
+    """Whether the checkpoint only has to be there: not every server loads safetensors or GGUF."""
     view: str = ""
     """Where the edited view of the checkpoint is made."""
     edits: tuple[Edit, ...] = ()
@@ -139,8 +143,6 @@ class Order:
     files: Files = field(default_factory=Files)
     environment: dict[str, str] = field(default_factory=dict)
     """What every process that holds a GPU has to have in its environment; never a secret."""
-    uses_gpus: bool = True
-    """Whether each of its GPUs has to hold memory once it is ready."""
     strict_env: bool = False
     """Whether a deviation from that fails the cutover."""
     version: int = WIRE_VERSION

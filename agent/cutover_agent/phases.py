@@ -8,13 +8,14 @@ from typing import Any, Callable, Optional
 from . import (
     arrived,
     aside,
+    burst,
     containers,
     environment,
     hooks,
     install,
-    probe,
     stopping,
     systemd,
+    views,
 )
 from .clock import Deadline, wait_for, wall
 from .ending import end_trees, why_alive
@@ -25,7 +26,7 @@ from .nvidia_smi import read_gpus
 from .order import Order
 from .refusal import GateClosed, why_closed
 from .release_plan import ReleasePlan
-from .scope import Scope, assumed, scope_of
+from .scope import Scope, scope_at_hand
 from .serving import NotServing, await_ready, key_of
 from .shared_memory import free_share
 from .store import Store
@@ -54,7 +55,7 @@ class Phases:
     def release(self, order: Order) -> Reading:
         """Ends what holds the GPUs and clears what it left; returns the reading before that."""
         seen = survey()
-        scope = assumed(order) if seen.reading.problem else scope_of(order, seen.reading)
+        scope = scope_at_hand(order, seen.reading)
         plan = plan_for(self.store, order, scope, seen)
         self.lent = frozenset(g.uuid for g in seen.reading.gpus if g.index in plan.lent)
         uids = uids_of(self.store, plan, seen)
@@ -104,7 +105,7 @@ class Phases:
                 last = text
                 self.tell(text)
 
-        scope = scope_of(order, read_gpus() if before.problem else before)
+        scope = scope_at_hand(order, read_gpus() if before.problem else before)
         passage = wait_open(read_gpus, scope, order.deadlines.gate, tell_changes, self.lent)
         if self.sweep:
             self.sweep.pause()
@@ -155,6 +156,7 @@ class Phases:
         note: Callable[[list[install.Replaced]], None] = lambda replaced: None,
     ) -> None:
         """Replaces the unit and its environment; `note` gets what was there, before the first."""
+        views.make(order.checkpoint, order.files)
         replaced = install.install(
             self.store, order.deployment, order.unit, order.unit_digest, env_digest, note
         )
@@ -174,7 +176,7 @@ class Phases:
         return seconds
 
     def arrived(self, order: Order) -> dict[str, Any]:
-        """Compares the environment of every process that holds a GPU with the declared one."""
+        """Compares the environment of every process with the declared one, for the evidence."""
         seen = arrived.look(order)
         for line in (*seen.lines, *(f"warning: {fault}" for fault in seen.faults)):
             self.tell(line)
@@ -185,10 +187,13 @@ class Phases:
     def smoke(self, order: Order, env_digest: str) -> dict[str, Any]:
         """Asks the model a question; returns its answer and speed."""
         key = key_of(self.store, order, env_digest)
-        for _ in range(order.probe.requests):
-            answer = probe.smoke(order.probe, key, order.deadlines.smoke)
+        answer = burst.ask(order.probe, key, order.deadlines.smoke)
         self.tell(f"{answer.text.strip()[:80]!r}, {answer.tokens_per_second} tokens/s")
-        return {"answer": answer.text[:200], "tokens_per_second": answer.tokens_per_second}
+        slow = burst.warning(order.probe, answer.tokens_per_second)
+        if slow:
+            self.tell(f"warning: {slow}")
+        found = {"answer": answer.text[:200], "tokens_per_second": answer.tokens_per_second}
+        return {**found, "slow": slow} if slow else found
 
     def enable_only(self, unit: Optional[str]) -> None:
         """Makes one unit of this program start on boot and no other; None: none at all."""

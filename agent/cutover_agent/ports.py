@@ -86,14 +86,7 @@ def problems(
 
 def read_listeners(url: str, processes: Mapping[int, Process]) -> list[Listener]:
     """Who listens on the port of `url` now; a socket that several have open counts for each."""
-    text = []
-    for name in ("tcp", "tcp6"):
-        try:
-            with open(f"/proc/net/{name}") as file:
-                text += parse_listeners(file.read())
-        except OSError:
-            continue
-    taken = in_the_way(url, text)
+    taken = in_the_way(url, _all())
     owners = _owners({one.inode for one in taken}, processes) if taken else {}
     found = []
     for one in taken:
@@ -104,9 +97,35 @@ def read_listeners(url: str, processes: Mapping[int, Process]) -> list[Listener]
     return found
 
 
-def _owners(inodes: set[int], processes: Mapping[int, Process]) -> dict[int, list[int]]:
+def urls_of(pids: Iterable[int]) -> list[str]:
+    """Where processes listen, as this host can ask them; every address becomes loopback."""
+    listeners = _all()
+    owned = _owners({one.inode for one in listeners}, pids)
+    hosts = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+    found = []
+    for one in listeners:
+        if one.inode in owned:
+            host = hosts.get(one.address, one.address)
+            found.append(
+                f"http://[{host}]:{one.port}" if ":" in host else f"http://{host}:{one.port}"
+            )
+    return found
+
+
+def _all() -> list[Listener]:
+    found = []
+    for name in ("tcp", "tcp6"):
+        try:
+            with open(f"/proc/net/{name}") as file:
+                found += parse_listeners(file.read())
+        except OSError:  # no IPv6
+            continue
+    return found
+
+
+def _owners(inodes: set[int], pids: Iterable[int]) -> dict[int, list[int]]:
     owners: dict[int, list[int]] = {}
-    for pid in processes:
+    for pid in pids:
         try:
             for name in os.listdir(f"/proc/{pid}/fd"):
                 match = _SOCKET.fullmatch(os.readlink(f"/proc/{pid}/fd/{name}"))

@@ -43,11 +43,13 @@ def ready(probe: Probe, key: Optional[str]) -> bool:
 
     Raises WrongServer when it refuses our key or serves another model.
     """
-    code, _ = _request(f"{probe.url}/health", key)
+    code, _ = _request(f"{probe.url}{probe.health}", key)
     if code in (401, 403):
-        raise WrongServer(f"{probe.url}/health answers {code}: the API key is not accepted")
+        raise WrongServer(f"{probe.url}{probe.health} answers {code}: the API key is not accepted")
     if code == 404:
-        raise WrongServer(f"{probe.url}/health answers 404: that is no vLLM or SGLang")
+        raise WrongServer(
+            f"{probe.url}{probe.health} answers 404: is that the engine, and its health path?"
+        )
     if code != 200:
         return False
     code, body = _request(f"{probe.url}/v1/models", key)
@@ -61,6 +63,12 @@ def ready(probe: Probe, key: Optional[str]) -> bool:
     if probe.model not in names:
         raise WrongServer(f"{probe.url} serves {', '.join(names) or 'no model'}, not {probe.model}")
     return True
+
+
+def models(url: str, key: str) -> list[str]:
+    """What a server at an address lists; empty where it does not answer as one."""
+    code, body = _request(f"{url}/v1/models", key)
+    return model_names(body) if code == 200 else []
 
 
 def model_names(body: str) -> list[str]:

@@ -42,7 +42,8 @@ def decide(attempt: Optional[Attempt], boot: str, runs: bool) -> str:
     if UNDO in attempt.begun:
         return "go back"
     if "release" not in attempt.begun:
-        return "close"
+        # Nothing was stopped; but a boot has stopped everything.
+        return "close" if attempt.boot == boot else "go back"
     loads = "start" in attempt.begun and runs and attempt.boot == boot
     # What has come to its commit was verified, and may be started again after a boot.
     return "go on" if loads or "commit" in attempt.begun else "go back"
@@ -63,6 +64,8 @@ def recover(store: Store) -> str:
 
 def _act(store: Store, journal: Journal, attempt: Attempt, action: str) -> None:
     progress = Progress(journal, attempt)
+    if "drain" not in attempt.begun and action == "go back":
+        journal.set_previous(store.serving())  # it may not have come that far itself
     if attempt.boot != boot_id():
         # Times of another boot say nothing here.
         attempt.boot, attempt.loading_since = boot_id(), 0.0

@@ -8,7 +8,7 @@ from . import install, lock, repairs, systemd, views
 from .attempt import latest
 from .checks import Refused
 from .converge import converge, look
-from .follow import Failed, say
+from .follow import Failed, await_end, say
 from .order import Declared, Order
 from .repair import repair
 from .store import Record, Store
@@ -99,8 +99,10 @@ def drop(store: Store, owner: str) -> None:
         store.forget_texts()
 
 
-def leave(store: Store, owner: str) -> bool:
+def leave(store: Store, owner: str, keep: bool = False) -> bool:
     """The last resource goes: stop what serves and remove every file of ours but the agent.
+
+    With `keep` the unit that serves stays as it is, files and enablement included.
 
     Does nothing, and gives False, while another resource still owns something here: then the
     agent is merely being replaced.
@@ -108,10 +110,16 @@ def leave(store: Store, owner: str) -> bool:
     if store.records():
         say(f"{owner}: other resources of this host are still there, so nothing is removed")
         return False
+    journal = latest(store)
+    if journal and lock.is_held("cutover"):
+        say(f"{owner}: a cutover is under way: waiting for its end")
+        await_end(journal)
     serving = store.serving()
     seconds = serving.order.deadlines.stop if serving else 120
     for unit in sorted(store.units()):
-        if not systemd.state(unit).down:
+        if keep and serving and unit == serving.order.unit:
+            say(f"{unit} stays, and runs on without the agent")
+        elif not systemd.state(unit).down:
             say(f"stopping {unit}")
             systemd.stop(unit, seconds)
     for line in install.retire_orphans(store):

@@ -47,8 +47,19 @@ def scope_of(order: Order, reading: Reading) -> Scope:
     return Scope(order.host, order.host_gpus, tuple(chosen), order.idle_mib)
 
 
+def scope_at_hand(order: Order, reading: Reading) -> Scope:
+    """As `scope_of`, but for a release that has to go on though the GPUs cannot be read.
+
+    No gate ever opens for GPUs that were only assumed.
+    """
+    try:
+        return assumed(order) if reading.problem else scope_of(order, reading)
+    except ScopeError:
+        return assumed(order)
+
+
 def assumed(order: Order) -> Scope:
-    """The order's GPUs by index alone, where they cannot be read and yet something must end."""
+    """The order's GPUs by index alone."""
     gpus = tuple(Gpu(index, "", 0) for index in order.gpus)
     return Scope(order.host, order.host_gpus, gpus, order.idle_mib)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Callable, Optional
 
 from . import environment, listener, probe, systemd
@@ -12,6 +11,7 @@ from .diagnosis import diagnose
 from .gpus import Reading
 from .nvidia_smi import read_gpus
 from .order import Order
+from .scope import ScopeError, scope_of
 from .store import Serving, Store
 
 PROGRESS_SECONDS = 5
@@ -103,21 +103,21 @@ def _check_place(order: Order) -> None:
     other = listener.stranger(order.probe.url, order.unit)
     if other:
         raise NotServing(f"{order.unit} is not what answers: {other}")
-    reason = why_unused(read_gpus(), order.gpus) if order.uses_gpus else ""
+    reason = why_unused(read_gpus(), order)
     if reason:
         raise NotServing(f"{order.unit} answers, but not from its GPUs: {reason}")
 
 
-def why_unused(reading: Reading, gpus: Sequence[int]) -> str:
+def why_unused(reading: Reading, order: Order) -> str:
     """Which of a deployment's GPUs it does not use, or what cannot be known; empty when all are."""
     if reading.problem:
         return reading.problem
-    used = {gpu.index: gpu.used_mib for gpu in reading.gpus}
-    return ", ".join(
-        f"GPU {index} {used[index]} MiB" if index in used else f"GPU {index} is gone"
-        for index in gpus
-        if used.get(index, 0) < IN_USE_MIB
-    )
+    try:
+        gpus = scope_of(order, reading).gpus
+    except ScopeError as gone:
+        return str(gone)
+    idle = [f"GPU {gpu.index} {gpu.used_mib} MiB" for gpu in gpus if gpu.used_mib < IN_USE_MIB]
+    return ", ".join(idle)
 
 
 def progress(lines: list[str]) -> str:

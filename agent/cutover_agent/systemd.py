@@ -85,17 +85,6 @@ def shutting_down() -> bool:
     return call("is-system-running", check=False).strip() == "stopping"
 
 
-def main_pids() -> dict[str, int]:
-    """Main process of every loaded service that has one."""
-    shown = call("show", "*.service", "--property=Id,MainPID")
-    found = {}
-    for block in shown.split("\n\n"):
-        value = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
-        if int(value.get("MainPID") or 0):
-            found[value["Id"]] = int(value["MainPID"])
-    return found
-
-
 def start(unit: str) -> None:
     """Queues a start; readiness is watched by the agent itself."""
     call("reset-failed", unit, check=False)

@@ -10,6 +10,7 @@ from .checks import check
 from .clock import now, wall
 from .gpus import Reading
 from .phases import Phases
+from .previous import way_back
 from .progress import Progress
 from .serving import is_right
 from .store import Serving, Store
@@ -62,11 +63,11 @@ class Transaction:
     def _stage(self) -> None:
         plan = check(self.store, self.order, self.store.text(self.order.unit_digest))
         self.store.reserve()
-        previous = self.store.serving()
+        previous, back = way_back(self.store, self.order, plan)
         self.journal.set_previous(previous)
         was = previous.order.deployment if previous else "nothing"
         self.progress.tell(f"{was} -> {self.order.deployment}")
-        for line in plan.summary():
+        for line in (*plan.summary(), back):
             self.progress.tell(line)
 
     def _serve(self) -> None:

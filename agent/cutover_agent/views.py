@@ -72,11 +72,11 @@ def make(checkpoint: str, files: Files) -> list[str]:
     texts = {edit.file: (place / edit.file).read_text(encoding="utf-8") for edit in files.edits}
     links, changed = contents(checkpoint, os.listdir(checkpoint), texts, files.edits)
     if not _is_right(view, links, changed):
-        for folder in (ROOT, view.parent):
-            folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         fresh = view.with_name(f".{view.name}.new")
         shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir(mode=0o755)
+        for folder in (ROOT.parent, ROOT, view.parent, fresh):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o755)  # the umask may have taken bits away, and the service user reads
         for name, target in links.items():
             (fresh / name).symlink_to(target)
         for name, text in changed.items():

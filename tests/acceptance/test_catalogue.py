@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from cutover.catalogue import load_catalogue
+from cutover.orders import order_for
+from cutover.settings import load_settings
+from cutover.units import render_unit
 from sandbox import Host, start
 from tests.acceptance.stack import ROOT, Stack, logins, serves, settings, unit
 
@@ -229,3 +232,50 @@ def test_the_runbook_is_on_the_host_and_a_change_in_it_restarts_nothing(
     stack.destroy()
     assert box.exec(["ls", beside], check=False).returncode != 0
     assert box.read("/root/production.md") == "by hand\n"
+
+
+TIMED = """
+import resource, subprocess, sys
+done = subprocess.run(["cutover", "converge", "--until", "staged"], stdin=open("/root/order.json"))
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print("seconds", used.ru_utime + used.ru_stime)
+sys.exit(done.returncode)
+"""
+
+
+@pytest.mark.xdist_group("refusals")
+def test_stage_takes_less_than_three_seconds_of_a_processor_with_all_tools_of_the_host(
+    quiet: tuple[Stack, Host],
+) -> None:
+    _, box = quiet
+    one = CATALOGUE["kimi-k25-int4"]
+    host = load_settings({"active": one.name, "hosts": {"box": settings(box)}}, "f").hosts["box"]
+    box.write("/root/order.json", order_for("box", host, one, render_unit(one)).to_json())
+    told = box.exec(["python3", "-c", TIMED])
+    assert one.name in box.read("/var/lib/cutover/staged.json")
+    assert float(told.stdout.split("seconds ")[1]) < 3
+    assert serves(box) == MINIMAX.served_names[0]
+
+
+ANY = """\
+description: Any server with an OpenAI-like API
+unit: any.service
+engine: command
+command: [/opt/vllm/bin/python3, -m, vllm.entrypoints.openai.api_server, --model,
+  /models/MiniMax-M2.5, --served-model-name, any, --tensor-parallel-size, "8", --port, "8000",
+  --host, 0.0.0.0]
+checkpoint: /models/MiniMax-M2.5
+served_names: [any]
+smoke: {expect: Paris, count: 4, concurrency: 2, min_tokens_per_second: 1000000.0}
+"""
+
+
+def test_a_server_of_any_kind_is_a_deployment_and_a_slow_one_is_warned_about(
+    serving: Stack, box: Host
+) -> None:
+    (serving.folder / "deployments" / "any.yaml").write_text(ANY)
+    serving.configure(active="any")
+    run = serving.up()
+    assert serves(box) == "any"
+    assert "(4 requests, 2 at once) are below 1e+06" in run.text
+    assert "are below" in serving.outputs()["box"]["warnings"][0]

@@ -175,6 +175,7 @@ def test_a_server_started_by_hand_is_ended_and_a_stranger_is_not(
     pid = int(started.stdout)
     assert serves(box) == "by-hand"
     run = stack.up()
+    assert "started by hand, is the way back, best effort" in run.text
     assert f"ending pid {pid}" in run.text
     assert serves(box) == MODELS[SGLANG]
     assert not alive(box, pid)

@@ -35,7 +35,7 @@ def test_a_live_cutover_is_told_with_owner_age_and_phase_and_cannot_be_unlocked(
     assert box.exec(["cutover", "unlock"]).stdout == "nothing is locked\n"
     serving.configure(active=VLLM)
     serving.up()
-    slow = {"models": {MODELS[SGLANG]: {"load_seconds": 6}}}
+    slow = {"models": {MODELS[SGLANG]: {"load_seconds": 40}}}
     box.write("/etc/practice/engine.json", json.dumps(slow))
     background(box, "/usr/local/bin/cutover", "back")
     wait(lambda: " in ready" in box.exec(["cutover", "status"], check=False).stdout, 60, "loads")
@@ -48,18 +48,22 @@ def test_a_live_cutover_is_told_with_owner_age_and_phase_and_cannot_be_unlocked(
     assert second.returncode == 1 and "is under way" in second.stderr
     serving.edit(VLLM, "enable-auto-tool-choice: true", "enable-auto-tool-choice: false")
     assert "is under way" in serving.up(fails=True).text, "another operator's up is told the same"
-    wait(lambda: serves(box) == MODELS[SGLANG], 60, "the first one ends as it would have")
+    wait(lambda: serves(box) == MODELS[SGLANG], 120, "the first one ends as it would have")
 
 
 def test_unlock_finishes_a_cutover_that_nobody_carries_on(serving: Stack, box: Host) -> None:
     serving.configure(active=VLLM)
     serving.up()
-    box.write("/etc/practice/engine.json", json.dumps({"load_seconds": 4}))
-    box.exec(["systemctl", "mask", "--runtime", "cutover-recover.service"])
+    box.write("/etc/practice/engine.json", json.dumps({"load_seconds": 20}))
+    recovery = "/etc/systemd/system/cutover-recover.service"
+    reload = "systemctl daemon-reload"
+    box.exec(["sh", "-c", f"mv {recovery} /root && {reload}"])
     background(box, "/usr/local/bin/cutover", "back")
     wait(lambda: " in ready" in box.exec(["cutover", "status"], check=False).stdout, 60, "loads")
     kill_agent(box, subprocess.Popen(["true"]))
-    box.exec(["systemctl", "unmask", "--runtime", "cutover-recover.service"])
+    box.exec(
+        ["sh", "-c", f"mv /root/cutover-recover.service {recovery} && systemctl daemon-reload"]
+    )
     done = box.exec(["cutover", "unlock"])
     assert done.stdout == f"the cutover to {SGLANG} had broken off; it is finished now: serving\n"
     assert serves(box) == MODELS[SGLANG]

@@ -77,7 +77,11 @@ def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
     assert unit(box, UNITS[SGLANG], "ActiveState") == "inactive"
     assert events(box)[-6:] == ["stage", *GATED]
     assert alive(box, canary)
-    gate = serving.outputs()["box"]["gate"]
+    shown = serving.outputs()["box"]
+    gate = shown["gate"]
+    assert [gpu["index"] for gpu in shown["gpus"]] == list(range(8))
+    assert {(gpu["before_mib"], gpu["after_mib"]) for gpu in shown["gpus"]} == {(72500, 0)}
+    assert shown["gate_seconds"] < 30 and shown["gpus"][0]["uuid"].startswith("GPU-")
     assert gate.startswith("8 of 8 GPUs report 0 MiB (before: 580000 MiB)")
 
 

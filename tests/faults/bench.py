@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cutover_agent.bound import bound
+from cutover_agent.clock import Deadline, wait_for
 from cutover_agent.order import Order
 from sandbox import Host
 from tests.acceptance.stack import MODELS, SGLANG, UNITS, VLLM, Stack, enabled, settings
@@ -164,7 +165,6 @@ class Bench:
 
     def _await_end(self, known: str, seconds: int) -> str:
         """Waits for the outcome, whoever brings it about; the last one that is there if none."""
-        from cutover_agent.clock import Deadline, wait_for
 
         def ended() -> bool:
             state = self._state()
@@ -185,13 +185,16 @@ class Bench:
         right = {UNITS[new if row.expected == "new" else old]}
         if enabled(self.host) != right:
             result.problems.append(f"enabled: {sorted(enabled(self.host))}")
-        left = self.host.exec(
-            ["sh", "-c", "ls -d /run/systemd/system/*.d/90-cutover* 2>/dev/null; "
-             "systemctl list-units --plain --no-legend --state=failed 'cutover-*'"],
-            check=False,
-        ).stdout  # fmt: skip
-        if left.strip() and row.fault != "disk full":
-            result.problems.append(f"left over: {left.strip()}")
+        if row.fault != "disk full" and not wait_for(lambda: not self._left(), Deadline(10), 0.2):
+            result.problems.append(f"left over: {self._left()}")
+
+    def _left(self) -> str:
+        """Traces of a trial, and units of the agent that are not gone."""
+        shell = (
+            "ls -d /run/systemd/system/*.d/90-cutover* 2>/dev/null; "
+            "systemctl list-units --plain --no-legend --state=failed 'cutover-*'"
+        )
+        return self.host.exec(["sh", "-c", shell], check=False).stdout.strip()
 
     def _again(self, result: Result, new: str) -> None:
         """A second `up` with the cause mended converges on the new model."""

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 
+from cutover_agent.clock import Deadline, wait_for
 from sandbox import Host
 
 STORE = "/var/lib/cutover"
@@ -103,6 +104,4 @@ MISBEHAVIOUR: dict[tuple[str, str], dict[str, object]] = {
 
 def wait(check: Callable[[], object], seconds: float, what: str) -> None:
     """Polls until something is so; an error names it where it never is."""
-    from cutover_agent.clock import Deadline, wait_for
-
     assert wait_for(lambda: bool(check()), Deadline(seconds)), f"within {seconds:.0f} s: {what}"

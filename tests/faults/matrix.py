@@ -67,8 +67,10 @@ class Row:
 
 
 def rows() -> list[Row]:
-    """The whole matrix."""
-    return [Row(phase, fault, expected(phase, fault)) for phase in PHASES for fault in FAULTS]
+    """The whole matrix; any part of it, from the start, has something of many phases and faults."""
+    lines = [[Row(phase, fault, expected(phase, fault)) for phase in PHASES] for fault in FAULTS]
+    return [line[(turn + shift) % len(PHASES)] for turn in range(len(PHASES))
+            for shift, line in enumerate(lines)]  # fmt: skip
 
 
 def expected(phase: str, fault: str) -> str:

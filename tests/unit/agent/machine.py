@@ -14,10 +14,12 @@ from cutover_agent import (
     arrived,
     environment,
     install,
+    listener,
     lock,
     phases,
     probe,
     recovery,
+    serving,
     systemd,
     transaction,
     trial,
@@ -25,13 +27,33 @@ from cutover_agent import (
 )
 from cutover_agent.attempt import Attempt, Journal
 from cutover_agent.gpus import Gpu, Reading
+from cutover_agent.holders import Landscape
 from cutover_agent.order import Order, Probe
 from cutover_agent.probe import Answer
 from cutover_agent.release_plan import ReleasePlan
 from cutover_agent.store import Record, Serving, Store
+from cutover_agent.sweep import Sweep, Swept
 from cutover_agent.systemd import UnitState
 
 FREE = Reading(tuple(Gpu(i, f"GPU-{i}", 0) for i in range(8)))
+
+USED = Reading(tuple(Gpu(i, f"GPU-{i}", 72500) for i in range(8)))
+
+
+class NoSweep(Sweep):
+    """Finds nothing, and takes no time."""
+
+    def __init__(self) -> None:
+        super().__init__((), 0.0)
+
+    def begin(self) -> None:
+        self.first = None
+
+    def pause(self) -> None:
+        self.first = None
+
+    def finish(self) -> Swept:
+        return self.swept
 
 
 class Died(BaseException):
@@ -124,10 +146,15 @@ class Machine:
 
     def _be_a_host(self, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(transaction, "check", lambda *_, **__: ReleasePlan())
-        patch.setattr(phases, "read_gpus", lambda: FREE)
+        nothing = Landscape({}, (), FREE, {})
+        patch.setattr(phases, "survey", lambda: nothing)
+        patch.setattr(phases, "look_again", lambda _: nothing)
+        patch.setattr(phases, "Sweep", lambda *_: NoSweep())
         patch.setattr(arrived, "look", lambda _: arrived.Comparison((), ()))
         patch.setattr(views, "retire", lambda _: None)
-        patch.setattr(phases.Phases, "release", lambda *_: FREE)
+        patch.setattr(phases, "read_gpus", lambda: FREE)
+        patch.setattr(serving, "read_gpus", lambda: USED)
+        patch.setattr(listener, "stranger", lambda *_: "")
         patch.setattr(probe, "ready", lambda asked, _: bool(self.running))
         patch.setattr(probe, "smoke", lambda *_: Answer("Paris", 1, 1.0))
 

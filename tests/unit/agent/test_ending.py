@@ -12,9 +12,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from cutover_agent.ending import end_trees
+from cutover_agent.ending import end_trees, why_alive
 from cutover_agent.processes import Process, descendants, read_process, read_processes
 from cutover_agent.release_plan import Tree
+from tests.unit.agent.samples import process
 
 TREE = r"""
 import os, signal, sys, time
@@ -169,3 +170,20 @@ def test_a_zombie_leader_whose_threads_live_is_ended_too(zoo: Zoo) -> None:
     assert len(threads) == 2
     end_trees([as_tree(leader)], 0.3)
     assert zoo.children[0].poll() is not None, "its threads run on"
+
+
+@pytest.mark.parametrize(
+    ("state", "elsewhere", "says"),
+    [
+        ("Z", False, "its parent, pid 40, has to reap it"),
+        ("D", False, "it hangs in the kernel: reset the GPU (nvidia-smi --gpu-reset) or reboot"),
+        ("R", False, "it hangs in the kernel"),
+        ("S", True, "it lives in another pid namespace: end it there, or its container"),
+    ],
+)
+def test_what_cannot_be_ended_is_told_with_what_to_do(
+    state: str, elsewhere: bool, says: str
+) -> None:
+    stuck = process(50, "VLLM::Worker_TP0", parent=40, state=state, elsewhere=elsewhere)
+    assert why_alive(stuck).startswith("pid 50 (VLLM::Worker_TP0), state")
+    assert says in why_alive(stuck)

@@ -188,7 +188,7 @@ def test_a_process_that_may_not_be_looked_into_does_not_end_the_survey(
 ) -> None:
     """Root in a container may not read everybody's descriptors."""
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, denied, refuse)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,6 +47,19 @@ WHOLE = Facts(
 )
 def test_a_checkpoint_is_judged_by_what_lies_there(facts: Facts, says: str) -> None:
     assert checkpoint.reasons(facts) == ([says] if says else [])
+
+
+@pytest.mark.parametrize(
+    ("facts", "there"),
+    [
+        (Facts("/m.bin", {"m.bin": 9}, problem="is no folder and no GGUF"), True),
+        (Facts("/m", {"any.pt": 9}), True),
+        (Facts("/m"), False),
+        (Facts("/m", problem="is not there"), False),
+    ],
+)
+def test_a_server_of_another_kind_only_needs_something_there(facts: Facts, there: bool) -> None:
+    assert (checkpoint.absence(facts) == []) == there
 
 
 def test_many_missing_shards_are_counted() -> None:
@@ -181,7 +195,7 @@ def test_drop_ins_are_found_where_systemd_reads_them_but_not_our_own(
     folder = tmp_path / "a-b.service.d"
     folder.mkdir()
     (folder / "override.conf").write_text("[Service]\nNice=1\n")
-    (folder / "cutover-trial.conf").write_text("[Service]\nRestart=no\n")
+    (folder / "90-cutover-trial.conf").write_text("[Service]\nRestart=no\n")
     (folder / "notes.txt").write_text("x")
     monkeypatch.setattr(dropins, "FOLDERS", (tmp_path,))
     assert list(dropins.on_host("a-b.service")) == [str(folder / "override.conf")]
@@ -242,3 +256,26 @@ def test_what_a_user_cannot_open_is_named(tmp_path: Path) -> None:
 
 def process(pid: int, unit: str = "") -> Process:
     return Process(pid, 1, 1, "S", "x", ("x",), "root", f"/system.slice/{unit}" if unit else "/")
+
+
+def test_a_checkpoint_of_real_size_is_looked_at_in_less_than_three_seconds(tmp_path: Path) -> None:
+    shards, tensors = 119, 1500  # as the largest in use: half a terabyte, but small tensors here
+    entries = {
+        f"model.layers.{n}.mlp.experts.{n}.down_proj.weight_scale_inv": {
+            "dtype": "BF16",
+            "shape": [1],
+            "data_offsets": [n * 2, n * 2 + 2],
+        }
+        for n in range(tensors)
+    }
+    header = json.dumps(entries).encode()
+    data = struct.pack("<Q", len(header)) + header + bytes(tensors * 2)
+    names = [f"model-{n:05d}.safetensors" for n in range(shards)]
+    for name in names:
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "config.json").write_text("{}")
+    index = {"weight_map": {f"t{n}": name for n, name in enumerate(names)}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    before = time.process_time()
+    assert checkpoint.reasons(checkpoint.read(str(tmp_path))) == []
+    assert time.process_time() - before < 3

@@ -149,3 +149,9 @@ def test_this_very_process_is_among_all_and_has_its_parent() -> None:
 def test_a_loop_of_parents_ends() -> None:
     among = {1: process(1, "a", parent=2), 2: process(2, "b", parent=1)}
     assert [p.pid for p in ancestors(among[1], among)] == [2, 1]
+
+
+def test_a_title_does_not_tell_the_secrets_of_a_command_line() -> None:
+    argv = ("vllm", "serve", "m", "--api-key", "sesame", "--hf-token=abc", "--port", "8000")
+    title = process(1, *argv).title
+    assert title == "vllm serve m --api-key *** --hf-token=*** --port 8000"

@@ -15,7 +15,7 @@ from cutover_agent.obstacles import obstacles
 from cutover_agent.order import Order
 from cutover_agent.refusal import why_closed
 from cutover_agent.release_plan import plan_release
-from cutover_agent.scope import Scope, ScopeError, scope_of
+from cutover_agent.scope import Scope, ScopeError, scope_at_hand, scope_of
 from tests.unit.agent.samples import (
     VLLM,
     holder,
@@ -244,6 +244,13 @@ def test_a_short_uuid_is_completed_from_what_is_there_or_refused_with_the_full_o
         with pytest.raises(ScopeError) as refused:
             scope_of(wants(wrong), EIGHT)
         assert all(uuid in str(refused.value) for uuid in UUIDS)
+
+
+def test_gpus_that_were_only_assumed_are_never_free() -> None:
+    broken = scope_at_hand(wants(), replace(EIGHT, problem="nvidia-smi exits 9"))
+    assert broken.indices == {2, 3}
+    assert not judge([EIGHT] * 3, broken).open
+    assert scope_at_hand(wants(), EIGHT) == scope_of(wants(), EIGHT)
 
 
 def test_gpus_of_a_neighbour_may_be_in_use_and_ours_may_not() -> None:

@@ -60,15 +60,6 @@ def test_an_unknown_unit_is_down(tools: Path) -> None:
     assert systemd.state("a.service").down
 
 
-def test_main_processes_are_read_from_all_services(tools: Path) -> None:
-    fake(
-        tools,
-        "printf 'Id=a.service\\nMainPID=7\\n\\nMainPID=0\\nId=b.service\\n\\n'"
-        "'MainPID=9\\nId=c@x.service\\n'",
-    )
-    assert systemd.main_pids() == {"a.service": 7, "c@x.service": 9}
-
-
 def test_a_refusal_is_told_by_its_last_line(tools: Path) -> None:
     fake(tools, "echo noise >&2; echo 'Unit a.service is masked.' >&2; exit 1")
     with pytest.raises(SystemdError, match=r"systemctl start a.service: Unit a.service is masked."):

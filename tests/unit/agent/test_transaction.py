@@ -41,6 +41,7 @@ class Recorder:
                 "gate": {"line": "8 of 8"},
                 "install": [],
                 "ready": 1.0,
+                "arrived": {},
                 "smoke": ANSWER,
             }
             return results.get(name)
@@ -99,6 +100,7 @@ def test_a_good_order_goes_through_every_phase_and_is_committed(bench: Bench) ->
         "gate",
         "install",
         "ready",
+        "arrived",
         "smoke",
         "enable_only",
         "after_commit",
@@ -164,7 +166,7 @@ def test_files_that_cannot_be_put_back_do_not_keep_the_old_model_from_serving(
 def test_without_a_model_before_a_failure_is_a_dead_end(bench: Bench) -> None:
     attempt, _ = bench.run(ready__small=RuntimeError("boom"))
     assert attempt.outcome == "dead-end"
-    assert "nothing served before" in attempt.error
+    assert "nothing of ours served before, so nothing serves now" in attempt.error
     assert bench.store.serving() is None
 
 
