@@ -11,6 +11,7 @@ import sys
 # Everything is imported here, at the start: the archive may be replaced while this runs.
 from . import (
     deploy,
+    export,
     facts,
     launch,
     leftovers,
@@ -32,6 +33,7 @@ from .order import Declared, Order, OrderError
 from .store import Record, Store
 from .systemd import SystemdError
 from .transaction import Transaction
+from .unit_text import Unreadable
 
 
 def main() -> int:
@@ -96,6 +98,15 @@ def _facts(store: Store, arguments: argparse.Namespace) -> int:
     request = json.loads(sys.stdin.readline().strip() or "{}")
     wanted = Order.from_json(json.dumps(request["order"])) if request else None
     return _print(facts.facts(store, wanted, request.get("unit_text", "")))
+
+
+def _export(store: Store, arguments: argparse.Namespace) -> int:
+    try:
+        print(export.export(arguments.what), end="")
+    except Unreadable as problem:
+        print(f"{arguments.what}: {problem}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _leave(store: Store, arguments: argparse.Namespace) -> int:
@@ -181,6 +192,10 @@ def _parser() -> argparse.ArgumentParser:
     sweep.add_argument("unit")
     sweep.add_argument("--gpus", default="", help="such as 0,1; left out, every GPU")
     sweep.set_defaults(run=_sweep)
+
+    taken = commands.add_parser("export", help="a catalogue file from a unit or a pid that serves")
+    taken.add_argument("what", metavar="UNIT|PID")
+    taken.set_defaults(run=_export)
 
     # The steps of the Pulumi program. Old states hold these texts: they stay valid.
     put = commands.add_parser("put")

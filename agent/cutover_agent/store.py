@@ -17,10 +17,7 @@ from .order import Order, OrderError, read, text_digest
 STORE = Path("/var/lib/cutover")
 RESERVE_BYTES = 256 << 10
 """A roll-back writes a few files of some KiB each."""
-LOST = (
-    "if the host was installed anew, run `pulumi destroy` for it (which finds nothing there) "
-    "and then `pulumi up`"
-)
+LOST = "run `pulumi up` with `facts: true`, which sees that and puts it there again"
 
 
 @dataclass(frozen=True)
