@@ -67,6 +67,7 @@ def build(
     stop_at_strangers(settings.hosts, found)
     moment = int(time.time())
     before: Step | None = None
+    done: dict[str, pulumi.Output[Any]] = {}
     for name, host in settings.hosts.items():
         facts = found.get(name, NO_FACTS)
         serves = active[name]
@@ -75,6 +76,8 @@ def build(
         # One host after the other: a host that fails stops those that come after it.
         before = None if settings.parallel else gpu_host.serve
         pulumi.export(name, gpu_host.result)
+        done[name] = gpu_host.last.receipt
+    fail_for_silent(found, done)
 
 
 def ask(settings: Settings, active: Mapping[str, Deployment], keys: Mapping[str, Keys]) -> Facts:
@@ -99,6 +102,25 @@ def stop_at_strangers(hosts: Mapping[str, Host], found: Mapping[str, Answer]) ->
                 "may be in between, and nothing was sent to it"
             )
             sys.exit(ALREADY_TOLD)
+
+
+def fail_for_silent(found: Mapping[str, Answer], done: Mapping[str, pulumi.Output[Any]]) -> None:
+    """Makes an `up` fail for hosts that did not answer, once everything is done on the others.
+
+    A host with nothing to change would be green otherwise, though nobody knows what it serves.
+    """
+    silent = {
+        name: each.sentence
+        for name, each in found.items()
+        if isinstance(each, NoFacts) and each.reason
+    }
+    if not silent or pulumi.runtime.is_dry_run():
+        return
+
+    def fail(_: object) -> None:
+        raise pulumi.RunError("\n".join(f"{name}: {text}" for name, text in silent.items()))
+
+    pulumi.Output.all(*(each for name, each in done.items() if name not in silent)).apply(fail)
 
 
 def stack_config(namespace: str) -> dict[str, Any]:

@@ -48,6 +48,8 @@ class GpuHost(pulumi.ComponentResource):
     """What serves, where, how the gate was passed, and what the switch cost."""
     serve: Step
     """The step that ends with a verified model."""
+    last: Step
+    """The step after which everything of the host is done."""
 
     def __init__(self, name: str, args: GpuHostArgs, after: Step | None) -> None:
         """`after` is the step of another host that this one's cutover waits for."""
@@ -86,7 +88,7 @@ class GpuHost(pulumi.ComponentResource):
             )
         signed = ("--owner", owner(TYPE, channel, "runbook"))
         where = ("--path", args.host.runbook, *repair(RUNBOOK).words)
-        Step(
+        self.last = Step(
             "runbook",
             channel,
             create=channel.agent("runbook", *signed, *where),

@@ -11,7 +11,7 @@ from cutover_agent.order import Order
 
 
 def tell(name: str, host: Host, answer: Answer, order: Order, resource: pulumi.Resource) -> None:
-    """Log lines of a preview; a host that does not answer fails an `up` at its first command."""
+    """Log lines of a preview; what an `up` does about a silent host is the fleet's business."""
     if isinstance(answer, NoFacts):
         _tell_silence(name, answer, resource)
         return
@@ -26,10 +26,5 @@ def tell(name: str, host: Host, answer: Answer, order: Order, resource: pulumi.R
 
 
 def _tell_silence(name: str, answer: NoFacts, resource: pulumi.Resource) -> None:
-    if not answer.reason:
-        return
-    text = f"{name}: the host cannot be asked: {answer.reason}"
-    if pulumi.runtime.is_dry_run():
-        pulumi.log.warn(f"{text}; what has drifted there is not shown", resource)
-    else:
-        pulumi.log.error(text, resource)
+    if answer.reason and pulumi.runtime.is_dry_run():
+        pulumi.log.warn(f"{name}: {answer.sentence}; what has drifted is not shown", resource)

@@ -34,6 +34,11 @@ class NoFacts:
     stranger: bool = False
     """It shows another host key than the pinned one: nothing may be sent to it."""
 
+    @property
+    def sentence(self) -> str:
+        """For people, without the host's name."""
+        return f"the host cannot be asked: {self.reason}"
+
 
 Answer = Facts | NoFacts
 NO_FACTS = NoFacts()

@@ -58,6 +58,8 @@ def test_a_host_that_does_not_answer_is_a_warning_without_a_false_diff_and_an_er
     assert "warning: box: the host cannot be asked: " in run.text
     run = serving.up(fails=True)
     assert "error: box: the host cannot be asked: " in run.text
+    box.boot()
+    serving.preview("--expect-no-changes")
 
 
 def test_facts_of_the_whole_host_take_one_session(serving: Stack, box: Host) -> None:

@@ -48,3 +48,15 @@ def test_what_is_protected_is_not_destroyed_and_keeps_serving(serving: Stack, bo
     serving.up()
     serving.destroy()
     assert serves(box) is None
+
+
+def test_a_host_that_does_not_answer_fails_an_up_once_the_others_are_done(
+    serving: Stack, box: Host, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    box.power_off()
+    with start("second", state=tmp_path_factory.mktemp("second")) as second:
+        serving.configure(hosts={"box": settings(box), "second": settings(second)})
+        run = serving.up(fails=True)
+        assert "error: box: the host cannot be asked: " in run.text
+        assert serves(second) == MODELS[SGLANG]
+        serving.preview("--expect-no-changes")
