@@ -88,14 +88,16 @@ def differences(ours: Service, theirs: Service, secrets: dict[str, str]) -> list
 
 def pending(ours: Service, theirs: Service) -> list[str]:
     """Lines of ours that the other one does not have."""
-    return [
+    found = [
         f"{name}={hide(value)}"
         for name, values in ours.lines.items()
         if name not in _COMPARED
         for value in values
         if value not in theirs.lines.get(name, [])
         and not (name == "Environment" and _set_alike(value, theirs))
-    ][:MOST_PENDING]
+    ]
+    more = len(found) - MOST_PENDING
+    return found[:MOST_PENDING] + ([f"{more} more lines"] if more > 0 else [])
 
 
 def adopt(store: Store, order: Order) -> bool:

@@ -60,7 +60,7 @@ def test_an_equal_unit_is_taken_over_with_its_process_and_what_ours_adds_is_told
     assert "refuse" not in shown
     run = by_hand.up()
     assert f"{said}taken over, its process stays" in run.text
-    assert "KillMode=mixed" in run.text
+    assert "pending until its next start: " in run.text
     assert unit(box, UNITS[VLLM], "MainPID") == process
     assert serves(box) == MODELS[VLLM]
     assert enabled(box) == {UNITS[VLLM]}

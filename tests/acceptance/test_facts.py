@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -103,14 +105,12 @@ def test_a_host_with_another_key_than_the_pinned_one_is_sent_nothing(
 
 
 @pytest.mark.parametrize("who", ["operator", "agent"])
-def test_facts_use_the_login_of_the_commands(
-    who: str, serving: Stack, box: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_facts_use_the_login_of_the_commands(who: str, serving: Stack, box: Host) -> None:
     if who == "operator":
         serving.configure(hosts={"box": settings(box, user="operator")})
         assert f"box: {SGLANG} serves (" in serving.preview().text
         return
-    socket = tmp_path / "agent"
+    socket = Path(tempfile.mkdtemp(prefix="agent")) / "socket"  # a socket's path has to be short
     ssh_agent = subprocess.Popen(["ssh-agent", "-D", "-a", socket], stdout=subprocess.DEVNULL)
     try:
         env = {"SSH_AUTH_SOCK": str(socket)}
@@ -123,3 +123,4 @@ def test_facts_use_the_login_of_the_commands(
     finally:
         ssh_agent.terminate()
         ssh_agent.wait()
+        shutil.rmtree(socket.parent)
