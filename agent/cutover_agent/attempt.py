@@ -166,15 +166,16 @@ class Journal:
 
     def note_step(self) -> None:
         """Remembers that a step reported success of its part just now."""
-        write_json(self.folder / "step.json", now())
+        write_json(self.folder / "step.json", {"boot": boot_id(), "at": now()})
 
     def forget_step(self) -> None:
         """Remembers that the next step has come: a failure from here on is told by that one."""
-        write_json(self.folder / "step.json", 0.0)
+        write_json(self.folder / "step.json", {})
 
     def last_step(self) -> float:
-        """When a step last reported success, in seconds since boot; 0 if none did."""
-        return float(read_json(self.folder / "step.json", 0.0))
+        """When a step last reported success, in seconds since boot; 0 if none did in this boot."""
+        found = read_json(self.folder / "step.json", {})
+        return float(found["at"]) if found and found.get("boot") == boot_id() else 0.0
 
     def tell(self, phase: str, text: str) -> None:
         """Adds a line to the event log."""

@@ -92,6 +92,16 @@ def test_the_last_step_is_remembered(store: Store) -> None:
     assert 0 <= now() - journal.last_step() < 5
 
 
+def test_a_step_of_another_boot_does_not_count(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(store, "a")
+    journal.create(order())
+    journal.note_step()
+    monkeypatch.setattr(attempt, "boot_id", lambda: "another")
+    assert journal.last_step() == 0
+
+
 def test_the_newest_record_is_found_and_an_unfinished_folder_is_not(store: Store) -> None:
     assert latest(store) is None
     for _ in range(3):
