@@ -8,11 +8,12 @@ import pulumi
 
 import build
 from components.step import Channel, Step, owner
+from cutover.facts import Repair
 
 # Runs before there is an agent: takes the archive from stdin, checks it, and hands over to it.
 _BOOTSTRAP = """\
 import base64, hashlib, os, sys
-data, want = base64.b64decode(sys.stdin.read()), sys.argv[1]
+want, data = sys.stdin.readline().strip(), base64.b64decode(sys.stdin.read())
 if sys.version_info < (3, 9):
     sys.exit("the host has Python %d.%d, cutover needs 3.9 or newer" % sys.version_info[:2])
 if hashlib.sha256(data).hexdigest() != want:
@@ -24,7 +25,7 @@ with open(path + ".new", "wb") as file:
     file.flush()
     os.fsync(file.fileno())
 os.rename(path + ".new", path)
-os.execv(sys.executable, [sys.executable, "-I", path, "settle"])
+os.execv(sys.executable, [sys.executable, "-I", path, "settle", *sys.argv[2:]])
 """
 
 # The first command on a host: a sudo that wants a password is told before anything is touched.
@@ -34,19 +35,25 @@ in /etc/sudoers.d (NOPASSWD, no requiretty), or log in as root; nothing was touc
 """
 
 
-def agent_step(channel: Channel, kind: str, parent: pulumi.Resource, keep: bool) -> Step:
+def agent_step(
+    channel: Channel, kind: str, repair: Repair, parent: pulumi.Resource, keep: bool
+) -> Step:
     """Installs the agent under its digest; deleted last, it takes everything of ours along, but
     for the unit that serves where `keep` says so.
+
+    The digest that counts is the one on stdin; on the command line it shows that the agent changes.
     """
     archive = build.build()
     return Step(
         "agent",
         channel,
         create=_ASK_SUDO * channel.sudo
-        + channel.line("python3", "-I", "-c", _BOOTSTRAP, archive.digest),
+        + channel.line("python3", "-I", "-c", _BOOTSTRAP, archive.digest, *repair.words),
         delete=channel.agent("leave", *["--keep"] * keep, "--owner", owner(kind, channel, "agent")),
-        stdin=base64.b64encode(archive.data).decode(),
+        stdin=f"{archive.digest}\n{base64.b64encode(archive.data).decode()}",
         after=[],
         parent=parent,
         hidden=True,
+        repair=repair,
+        keeps_serving=True,
     )

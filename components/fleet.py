@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env
 
+from components.facts import Facts, Question
 from cutover.advice import advice
 from cutover.catalogue import load_catalogue
 from cutover.deployment import Deployment
 from cutover.errors import ConfigError
+from cutover.facts import NO_FACTS, Answer, NoFacts
 from cutover.host import Keys
+from cutover.orders import order_for
 from cutover.selection import active_deployments
-from cutover.settings import Settings, load_settings, private_key, proxy_key
+from cutover.settings import Host, Settings, load_settings, private_key, proxy_key
+from cutover.units import render_unit
 
 if TYPE_CHECKING:
     from components.step import Step
@@ -40,10 +45,11 @@ def fleet() -> None:
     except ConfigError as error:
         pulumi.log.error(str(error))
         sys.exit(ALREADY_TOLD)
+    answers = ask(settings, active, keys) if settings.facts else None
     for deployment in catalogue.values():
         for sentence in advice(deployment):
             pulumi.log.warn(sentence)
-    build(settings, catalogue, active, keys)
+    build(settings, catalogue, active, keys, answers)
 
 
 def build(
@@ -51,18 +57,70 @@ def build(
     catalogue: Mapping[str, Deployment],
     active: Mapping[str, Deployment],
     keys: Mapping[str, Keys],
+    answers: Facts | None,
 ) -> None:
     """Registers the hosts, and exports what each of them serves."""
     # Imported late: the provider's SDK takes a while, and bad config shall be told at once.
     from components.gpu_host import GpuHost, GpuHostArgs
 
+    found = answers.answers() if answers else {}
+    stop_at_strangers(settings.hosts, found)
+    moment = int(time.time())
     before: Step | None = None
+    done: dict[str, pulumi.Output[Any]] = {}
     for name, host in settings.hosts.items():
-        args = GpuHostArgs(host, keys[name], catalogue, active[name], settings.secrets)
+        facts = found.get(name, NO_FACTS)
+        serves = active[name]
+        args = GpuHostArgs(host, keys[name], catalogue, serves, settings.secrets, facts, moment)
         gpu_host = GpuHost(name, args, before)
         # One host after the other: a host that fails stops those that come after it.
         before = None if settings.parallel else gpu_host.serve
         pulumi.export(name, gpu_host.result)
+        done[name] = gpu_host.last.receipt
+    fail_for_silent(found, done)
+
+
+def ask(settings: Settings, active: Mapping[str, Deployment], keys: Mapping[str, Keys]) -> Facts:
+    """Asks the hosts in the background: the provider's SDK takes as long to import."""
+    questions = {}
+    for name, host in settings.hosts.items():
+        if not host.gone:
+            text = render_unit(active[name])
+            order = order_for(name, host, active[name], text).to_json()
+            questions[name] = Question(host, keys[name], order, text)
+    return Facts(questions)
+
+
+def stop_at_strangers(hosts: Mapping[str, Host], found: Mapping[str, Answer]) -> None:
+    """Ends the run before the first command where a host shows another key than its pin."""
+    file = f"Pulumi.{pulumi.get_stack()}.yaml"
+    for name, answer in found.items():
+        if isinstance(answer, NoFacts) and answer.stranger:
+            pulumi.log.error(
+                f"{file}: hosts.{name}.host_key: {hosts[name].address} shows another key: if the "
+                "host was installed anew, compare its key there and pin that one; if not, somebody "
+                "may be in between, and nothing was sent to it"
+            )
+            sys.exit(ALREADY_TOLD)
+
+
+def fail_for_silent(found: Mapping[str, Answer], done: Mapping[str, pulumi.Output[Any]]) -> None:
+    """Makes an `up` fail for hosts that did not answer, once everything is done on the others.
+
+    A host with nothing to change would be green otherwise, though nobody knows what it serves.
+    """
+    silent = {
+        name: each.sentence
+        for name, each in found.items()
+        if isinstance(each, NoFacts) and each.reason
+    }
+    if not silent or pulumi.runtime.is_dry_run():
+        return
+
+    def fail(_: object) -> None:
+        raise pulumi.RunError("\n".join(f"{name}: {text}" for name, text in silent.items()))
+
+    pulumi.Output.all(*(each for name, each in done.items() if name not in silent)).apply(fail)
 
 
 def stack_config(namespace: str) -> dict[str, Any]:

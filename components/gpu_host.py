@@ -13,7 +13,9 @@ from components.agent import agent_step
 from components.model_deployment import ModelDeployment, ModelDeploymentArgs
 from components.release import cutover
 from components.step import Channel, Step, owner
+from components.telling import tell
 from cutover.deployment import Deployment
+from cutover.facts import AGENT, NO_FACTS, RUNBOOK, STAGE, Answer, Repair, repair_of
 from cutover.host import Keys
 from cutover.orders import declared_for, order_for, public_url
 from cutover.runbook import render_runbook
@@ -34,6 +36,9 @@ class GpuHostArgs:
     catalogue: Mapping[str, Deployment]
     active: Deployment
     secrets: Mapping[str, str]
+    facts: Answer = NO_FACTS
+    moment: int = 0
+    """Seconds since the epoch, of this run."""
 
 
 class GpuHost(pulumi.ComponentResource):
@@ -43,21 +48,29 @@ class GpuHost(pulumi.ComponentResource):
     """What serves, where, how the gate was passed, and what the switch cost."""
     serve: Step
     """The step that ends with a verified model."""
+    last: Step
+    """The step after which everything of the host is done."""
 
     def __init__(self, name: str, args: GpuHostArgs, after: Step | None) -> None:
         """`after` is the step of another host that this one's cutover waits for."""
         super().__init__(TYPE, name)
-        channel = Channel(name, connection(args), args.host.uses_sudo)
-        agent = agent_step(channel, TYPE, self, args.host.on_destroy == "keep")
+        host = args.host
+        channel = Channel(name, connection(args), host.uses_sudo, host.gone, host.protect)
+        order = order_for(name, args.host, args.active, render_unit(args.active))
+        tell(name, args.host, args.facts, order, self)
+
+        def repair(root: str) -> Repair:
+            return repair_of(args.facts, root, args.moment)
+
+        agent = agent_step(channel, TYPE, repair(AGENT), self, host.on_destroy == "keep")
         deployments, last = {}, agent
         for key, deployment in args.catalogue.items():
             files = ModelDeploymentArgs(
                 deployment, render_unit(deployment), render_environment(deployment, args.secrets)
             )
-            deployments[key] = ModelDeployment(files, channel, last, self)
+            deployments[key] = ModelDeployment(files, channel, last, self, repair)
             last = deployments[key].unit
         active = deployments[args.active.name]
-        order = order_for(name, args.host, args.active, render_unit(args.active))
         puts = [step for d in deployments.values() for step in (d.environment, d.unit)]
         steps = cutover(
             channel,
@@ -65,6 +78,7 @@ class GpuHost(pulumi.ComponentResource):
             active.environment.receipt,
             [agent, *puts, *([after] if after else [])],
             self,
+            repair(STAGE),
         )
         last = steps.serve
         for key, deployment in args.catalogue.items():
@@ -73,14 +87,16 @@ class GpuHost(pulumi.ComponentResource):
                 declared.to_json(), steps.serve.receipt, last, steps.serve
             )
         signed = ("--owner", owner(TYPE, channel, "runbook"))
-        Step(
+        where = ("--path", args.host.runbook, *repair(RUNBOOK).words)
+        self.last = Step(
             "runbook",
             channel,
-            create=channel.agent("runbook", *signed, "--path", args.host.runbook),
+            create=channel.agent("runbook", *signed, *where),
             delete=channel.agent("drop", *signed),
             stdin=render_runbook(name, args.catalogue),
             after=[last],
             parent=self,
+            repair=repair(RUNBOOK),
         )
         self.serve = steps.serve
         self.result = pulumi.Output.all(steps.serve.result, steps.gate.result).apply(

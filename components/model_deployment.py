@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pulumi
 
 from components.step import Channel, Step, owner
 from cutover.deployment import Deployment
+from cutover.facts import Repair, put_root
 
 TYPE = "cutover:index:ModelDeployment"
 
@@ -35,8 +37,10 @@ class ModelDeployment(pulumi.ComponentResource):
         channel: Channel,
         after: Step,
         parent: pulumi.Resource,
+        repair: Callable[[str], Repair],
     ) -> None:
-        self._args, self._channel = args, channel
+        """`repair` tells of a put, by its name on the host, whether it has drifted there."""
+        self._args, self._channel, self._repair = args, channel, repair
         name = args.deployment.name
         super().__init__(
             TYPE, f"{channel.host}-{name}", None, pulumi.ResourceOptions(parent=parent)
@@ -53,14 +57,16 @@ class ModelDeployment(pulumi.ComponentResource):
         name = f"{deployment.name}-{kind}"
         signed = ("--owner", owner(TYPE, self._channel, name))
         where = ("--deployment", deployment.name, "--unit", deployment.unit)
+        repair = self._repair(put_root(kind, deployment.name))
         return Step(
             name,
             self._channel,
-            create=self._channel.agent("put", kind, *where, *signed),
+            create=self._channel.agent("put", kind, *where, *signed, *repair.words),
             delete=self._channel.agent("drop", *signed),
             stdin=text,
             after=[after],
             parent=self,
+            repair=repair,
         )
 
     def declare_service(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pulumi
 
 from components.step import Channel, Step
+from cutover.facts import NO_REPAIR, Repair
 
 
 @dataclass(frozen=True)
@@ -26,28 +27,40 @@ def cutover(
     put: pulumi.Output[str],
     after: list[Step],
     parent: pulumi.Resource,
+    repair: Repair,
 ) -> Cutover:
     """From the checks, over the release and the gate, to the verified model.
 
     `order` is plain JSON: `stage` shows field by field what changes in it. `put` is the receipt of
-    the active deployment's environment, whose text the order does not name.
+    the active deployment's environment, whose text the order does not name. `repair` is for
+    `stage`, which runs again where what serves has drifted.
     """
 
-    def step(name: str, until: str, receipt: pulumi.Output[str], after: list[Step]) -> Step:
+    def step(
+        name: str,
+        until: str,
+        receipt: pulumi.Output[str],
+        after: list[Step],
+        repair: Repair = NO_REPAIR,
+    ) -> Step:
         return Step(
             name,
             channel,
             create=receipt.apply(
-                lambda r: channel.agent("converge", "--until", until, "--receipt", r)
+                lambda r: channel.agent("converge", "--until", until, "--receipt", r, *repair.words)
             ),
             stdin=order,
             after=after,
             parent=parent,
             hidden=name != "stage",
+            repair=repair,
+            keeps_serving=name == "serve",
         )
 
-    stage = step("stage", "staged", put, after)
-    teardown = step("teardown", "released", stage.receipt, [stage])
+    stage = step("stage", "staged", put, after, repair)
+    # Both: a changed command line of `stage` does not count where the host could not be asked.
+    staged = pulumi.Output.concat(stage.receipt, "/", put)
+    teardown = step("teardown", "released", staged, [stage, *after])
     gate = step("gate", "gated", teardown.receipt, [teardown])
     install = step("install", "installed", gate.receipt, [gate])
     serve = step("serve", "serving", install.receipt, [install])

@@ -11,6 +11,8 @@ from typing import Any
 import pulumi
 from pulumi_command import remote
 
+from cutover.facts import NO_REPAIR, Repair
+
 AGENT = "/usr/local/bin/cutover"
 
 
@@ -22,6 +24,10 @@ class Channel:
     """Name of the host in the stack config; prefix of its resources' names."""
     connection: remote.ConnectionArgs
     sudo: bool
+    gone: bool = False
+    """The host is no more: nothing is sent to it, and its resources leave the state as they are."""
+    protect: bool = False
+    """Whether what serves there is kept from being destroyed."""
 
     def line(self, *words: str) -> str:
         """A command line; every word reaches the program as it is."""
@@ -45,10 +51,14 @@ class Step:
         parent: pulumi.Resource,
         delete: str | None = None,
         hidden: bool = False,
+        repair: Repair = NO_REPAIR,
+        keeps_serving: bool = False,
     ) -> None:
         """`hidden` keeps a long or repeated stdin out of the diff; the command line still shows
         that something changes. `delete` undoes the step; its text has to stay valid for ever,
-        since old states hold it.
+        since old states hold it. `repair` is for a step whose work can drift on the host: where the
+        host could not be asked, the count of repairs on its command line stays what it was. To
+        delete a step that `keeps_serving` would stop the model.
         """
         # Without the agent there is nothing of ours on the host that a delete could remove.
         undo = delete and f"test ! -x {AGENT} || {delete}"
@@ -65,8 +75,13 @@ class Step:
                 depends_on=[step.command for step in after],
                 delete_before_replace=bool(delete),
                 hide_diffs=["stdin"] if hidden else None,
+                ignore_changes=_ignored(channel, repair),
+                retain_on_delete=channel.gone,
+                protect=channel.protect and keeps_serving,
             ),
         )
+        for reason in repair.reasons:
+            pulumi.log.warn(f"{channel.host}: {reason}: `pulumi up` repairs it", self.command)
 
     @property
     def result(self) -> pulumi.Output[dict[str, Any]]:
@@ -77,6 +92,13 @@ class Step:
     def receipt(self) -> pulumi.Output[str]:
         """Goes on the command line of later steps, which so run whenever this one ran."""
         return self.result.apply(lambda result: str(result["receipt"]))
+
+
+def _ignored(channel: Channel, repair: Repair) -> list[str] | None:
+    """Inputs that stay as they are in Pulumi's state."""
+    if channel.gone:
+        return ["connection", "create", "delete", "stdin"]
+    return None if repair.known else ["create"]
 
 
 def owner(kind: str, channel: Channel, name: str) -> str:

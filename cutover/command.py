@@ -30,6 +30,7 @@ def command_lines(deployment: Deployment) -> list[list[str]]:
         [engine.option("gpus"), str(deployment.tensor_parallel)],
         *_typed(deployment, engine),
         *_speculative(deployment, engine),
+        *_key_file(deployment),
         *further,
         [engine.option("listen.host"), listen.host, engine.option("listen.port"), str(listen.port)],
     ]
@@ -73,6 +74,13 @@ def _speculative(one: Deployment, engine: Engine) -> list[list[str]]:
         "speculative.draft_tokens": wanted.draft_tokens or wanted.steps + 1,
     }
     return [[engine.option(k), str(v)] for k, v in values.items() if v is not None]
+
+
+def _key_file(one: Deployment) -> list[list[str]]:
+    """SGLang reads its API key from no variable, and from a command line everybody can."""
+    if one.engine != "sglang" or "SGLANG_API_KEY" not in one.secrets:
+        return []
+    return [["--config", f"/etc/cutover/{one.name}.key.yaml"]]
 
 
 def _grouped(words: list[str]) -> list[list[str]]:

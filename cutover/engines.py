@@ -89,7 +89,7 @@ ENGINES = {
         },
         most_names=1,
         keys={
-            "api-key": _SECRET + "put it into a file for `config`",
+            "api-key": _SECRET + "list SGLANG_API_KEY in secrets",
             "admin-api-key": _SECRET + "put it into a file for `config`",
         },
     ),

@@ -173,6 +173,16 @@ class Host(Strict):
         {},
     )
 
+    protect: bool = setting(
+        "Whether Pulumi refuses to destroy what serves on the host.", "true or false", False
+    )
+    gone: bool = setting(
+        "The host is no more: nothing is sent to it, and it can be taken out of the config after "
+        "one `up`.",
+        "true or false",
+        False,
+    )
+
     @property
     def uses_sudo(self) -> bool:
         """Whether commands on this host run through sudo."""

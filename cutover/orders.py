@@ -18,7 +18,7 @@ from cutover_agent.order import (
     text_digest,
 )
 
-API_KEY = {"vllm": "VLLM_API_KEY"}
+API_KEY = {"vllm": "VLLM_API_KEY", "sglang": "SGLANG_API_KEY"}
 """Variable from which an engine takes its API key, where it reads one."""
 
 

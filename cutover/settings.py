@@ -19,6 +19,11 @@ def _truth(value: Any) -> Any:
     return value == "true" if value in ("true", "false") else value
 
 
+def _switch(value: Any) -> Any:
+    """Config values that are no objects arrive as text."""
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
 class Settings(Strict):
     """The stack config of the namespace `cutover`."""
 
@@ -43,6 +48,12 @@ class Settings(Strict):
     )
     catalogue: str = setting(
         "Folder of the catalogue.", "the path of a folder", "deployments", min_length=1
+    )
+
+    facts: Annotated[bool, BeforeValidator(_switch)] = setting(
+        "Whether the hosts are asked what is true there, in every preview and up.",
+        "true or false",
+        True,
     )
 
     @model_validator(mode="after")

@@ -11,11 +11,14 @@ import sys
 # Everything is imported here, at the start: the archive may be replaced while this runs.
 from . import (
     deploy,
+    export,
+    facts,
     launch,
     leftovers,
     lock,
     operate,
     recovery,
+    repairs,
     resources,
     runbook,
     shown_plan,
@@ -25,10 +28,12 @@ from .attempt import UNTIL, Journal
 from .checks import Refused
 from .converge import converge
 from .follow import Failed
+from .mask import hide
 from .order import Declared, Order, OrderError
 from .store import Record, Store
 from .systemd import SystemdError
 from .transaction import Transaction
+from .unit_text import Unreadable
 
 
 def main() -> int:
@@ -38,11 +43,12 @@ def main() -> int:
         print("cutover: run it as root, or with sudo", file=sys.stderr)
         return 77
     store = Store()
-    store.prepare()
+    if arguments.run is not _facts:
+        store.prepare()
     try:
         return int(arguments.run(store, arguments))
     except (Failed, Refused, OrderError, SystemdError) as error:
-        print(error, file=sys.stderr)
+        print(hide(str(error)), file=sys.stderr)
         return 1
     except (OSError, subprocess.SubprocessError) as error:
         print(f"cutover: {error}: see to it on the host, then run it again", file=sys.stderr)
@@ -52,12 +58,15 @@ def main() -> int:
 def _put(store: Store, arguments: argparse.Namespace) -> int:
     record = Record(arguments.owner, arguments.kind, arguments.deployment, arguments.unit)
     text = sys.stdin.buffer.read().decode(errors="surrogateescape")
-    return _print(resources.put(store, record, text))
+    return _print(resources.put(store, record, text, arguments.repair))
 
 
 def _converge(store: Store, arguments: argparse.Namespace) -> int:
     order = Order.from_json(sys.stdin.read())
-    return _print(converge(store, order, arguments.until))
+    result = converge(store, order, arguments.until)
+    if arguments.until == "staged":
+        repairs.note(store, repairs.STAGE, arguments.repair)
+    return _print(result)
 
 
 def _service(store: Store, arguments: argparse.Namespace) -> int:
@@ -72,13 +81,32 @@ def _drop(store: Store, arguments: argparse.Namespace) -> int:
 
 
 def _runbook(store: Store, arguments: argparse.Namespace) -> int:
-    return _print(runbook.put(store, arguments.owner, arguments.path, sys.stdin.read()))
+    result = runbook.put(store, arguments.owner, arguments.path, sys.stdin.read())
+    repairs.note(store, repairs.RUNBOOK, arguments.repair)
+    return _print(result)
 
 
 def _settle(store: Store, arguments: argparse.Namespace) -> int:
     archive = deploy.own_archive()
     deploy.settle(archive)
+    repairs.note_agent(store, archive.stem)
+    repairs.note(store, repairs.AGENT, arguments.repair)
     return _print({"receipt": archive.stem})
+
+
+def _facts(store: Store, arguments: argparse.Namespace) -> int:
+    request = json.loads(sys.stdin.readline().strip() or "{}")
+    wanted = Order.from_json(json.dumps(request["order"])) if request else None
+    return _print(facts.facts(store, wanted, request.get("unit_text", "")))
+
+
+def _export(store: Store, arguments: argparse.Namespace) -> int:
+    try:
+        print(export.export(arguments.what), end="")
+    except Unreadable as problem:
+        print(f"{arguments.what}: {problem}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _leave(store: Store, arguments: argparse.Namespace) -> int:
@@ -165,20 +193,27 @@ def _parser() -> argparse.ArgumentParser:
     sweep.add_argument("--gpus", default="", help="such as 0,1, or UUIDs; left out, all")
     sweep.set_defaults(run=_sweep)
 
+    taken = commands.add_parser("export", help="a catalogue file from a unit or a pid that serves")
+    taken.add_argument("what", metavar="UNIT|PID")
+    taken.set_defaults(run=_export)
+
     # The steps of the Pulumi program. Old states hold these texts: they stay valid.
     put = commands.add_parser("put")
     put.add_argument("kind", choices=("unit", "env"))
     put.add_argument("--owner", required=True)
     put.add_argument("--deployment", required=True)
     put.add_argument("--unit", required=True)
+    put.add_argument("--repair", type=int, default=0, help="undo what was changed on the host")
     put.set_defaults(run=_put)
     book = commands.add_parser("runbook")
     book.add_argument("--owner", required=True)
     book.add_argument("--path", required=True)
+    book.add_argument("--repair", type=int, default=0)
     book.set_defaults(run=_runbook)
     step = commands.add_parser("converge")
     step.add_argument("--until", required=True, choices=tuple(UNTIL))
     step.add_argument("--receipt", default="", help="only makes the step run again when it changes")
+    step.add_argument("--repair", type=int, default=0)
     step.set_defaults(run=_converge)
     service = commands.add_parser("service")
     service.add_argument("--owner", required=True)
@@ -187,7 +222,10 @@ def _parser() -> argparse.ArgumentParser:
     drop = commands.add_parser("drop")
     drop.add_argument("--owner", required=True)
     drop.set_defaults(run=_drop)
-    commands.add_parser("settle").set_defaults(run=_settle)
+    settle = commands.add_parser("settle")
+    settle.add_argument("--repair", type=int, default=0)
+    settle.set_defaults(run=_settle)
+    commands.add_parser("facts").set_defaults(run=_facts)
     leave = commands.add_parser("leave")
     leave.add_argument("--owner", required=True)
     leave.add_argument("--keep", action="store_true", help="what serves goes on, without the agent")

@@ -16,6 +16,7 @@ from typing import Any, Optional
 from .clock import boot_id, now, wall
 from .files import read_json, write_json
 from .install import Replaced
+from .mask import hide
 from .order import Order, read
 from .store import Serving, Store
 
@@ -160,6 +161,7 @@ class Journal:
 
     def save(self, attempt: Attempt) -> None:
         """Keeps the attempt's state."""
+        attempt.error = hide(attempt.error)
         write_json(self.folder / "state.json", dataclasses.asdict(attempt))
 
     def note_step(self) -> None:
@@ -177,7 +179,12 @@ class Journal:
 
     def tell(self, phase: str, text: str) -> None:
         """Adds a line to the event log."""
-        event = {"at": round(now(), 3), "time": round(wall(), 3), "phase": phase, "text": text}
+        event = {
+            "at": round(now(), 3),
+            "time": round(wall(), 3),
+            "phase": phase,
+            "text": hide(text),
+        }
         with open(self.folder / "events.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(event) + "\n")
 

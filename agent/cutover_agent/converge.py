@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from . import launch, lock
+from .adopt import adopt
 from .attempt import Attempt, Journal, latest, new_id, owner
 from .bound import bound
 from .checks import check
@@ -65,6 +66,8 @@ def converge(store: Store, order: Order, until: str) -> dict[str, Any]:
     A step first completes whatever comes before it. Raises Failed, Refused or OrderError.
     """
     with lock.held("converge"):
+        if until == "staged":
+            adopt(store, order)
         action, last = _decide(store, order, until)
         if action == "stage":
             return stage(store, order)
@@ -116,13 +119,25 @@ def stage(store: Store, order: Order) -> dict[str, Any]:
     plan = check(store, order)
     serving, back = way_back(store, order, plan)
     say(f"{serving.order.deployment if serving else 'nothing'} -> {order.deployment}")
-    for line in plan.summary():
+    for line in (*plan.summary(), *_why_again(store, order)):
         say(line)
     say(back)
     promised = bound(order, serving.order if serving else None)
     say(promised.describe())
     store.set_staged(order)
     return {"receipt": new_id(), "deployment": order.deployment, "bound": promised.seconds}
+
+
+def _why_again(store: Store, order: Order) -> list[str]:
+    """Why a model that serves is started again although its unit is the same."""
+    serving = store.serving()
+    if serving is None or serving.order.unit_digest != order.unit_digest:
+        return []
+    if serving.stale:
+        return [f"{order.unit} runs with what was edited on the host: it starts anew without that"]
+    if serving.env_digest != store.put_digest("env", order.deployment):
+        return [f"the secrets of {order.deployment} have changed: it starts anew to get them"]
+    return []
 
 
 def passed(store: Store, order: Order) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
@@ -38,6 +39,14 @@ def _settle_recovery() -> None:
         write_atomic(path, recovery.TEXT, 0o644)
         systemd.call("daemon-reload")
     systemd.call("enable", recovery.UNIT)
+
+
+def is_whole(archive: Path) -> bool:
+    """Whether an archive is there and holds what its name, the start of its digest, says."""
+    try:
+        return hashlib.sha256(archive.read_bytes()).hexdigest().startswith(archive.stem)
+    except OSError:
+        return False
 
 
 def remove(store: Store) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from . import lock
 from .attempt import PHASES, UNTIL, Attempt, Journal
 from .clock import POLL_SECONDS, Deadline
+from .mask import hide
 from .order import Order
 
 HEARTBEAT_SECONDS = 10
@@ -109,7 +110,7 @@ def result(receipt: str, deployment: str, evidence: dict[str, Any]) -> dict[str,
 
 def say(text: str) -> None:
     """A line for the operator; standard output is kept for the receipt."""
-    print(text, file=sys.stderr, flush=True)
+    print(hide(text), file=sys.stderr, flush=True)
 
 
 def _phases_of(until: str, whole: bool) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Optional
 
-from . import environment, systemd
+from . import environment, key_file, systemd
 from .files import file_digest, read_text, remove, write_atomic
 from .order import OrderError, text_digest
 from .store import Store
@@ -32,7 +32,8 @@ def refusal(store: Store, unit: str) -> Optional[str]:
     path = UNITS / unit
     if path.is_symlink() and str(path.resolve()) == "/dev/null":
         return f"{unit} is masked: run `systemctl unmask {unit}` or name the unit otherwise"
-    if path.is_symlink() or (path.exists() and str(path) not in store.installed()):
+    ours = str(path) in store.installed() or file_digest(path) in store.put_units(unit)
+    if path.is_symlink() or (path.exists() and not ours):
         return (
             f"{path} is there and was not written by cutover: "
             "move it away, or give the deployment another unit name"
@@ -55,7 +56,12 @@ def install(
     """
     environment.FOLDER.mkdir(mode=0o755, exist_ok=True)
     secret = environment.path(deployment)
-    wanted = ((UNITS / unit, unit_digest, _mode(unit)), (secret, env_digest, 0o600))
+    extra = key_file.wanted(store, deployment, unit_digest, env_digest)
+    wanted = [
+        (UNITS / unit, unit_digest, _mode(unit)),
+        (secret, env_digest, 0o600),
+        *((path, digest, 0o600) for path, digest in extra.items()),
+    ]
     changed = [item for item in wanted if file_digest(item[0]) != item[1]]
     replaced = [Replaced(str(path), _save(store, path)) for path, _, _ in changed]
     note(replaced)
@@ -65,6 +71,8 @@ def install(
             store.note_installed(path, digest)
         for path, digest, mode in changed:
             write_atomic(path, store.text(digest), mode)
+        if extra:
+            key_file.give_to_user(store, deployment, unit_digest)
         if replaced:
             systemd.call("daemon-reload")
     except (OSError, OrderError, systemd.SystemdError):
@@ -102,6 +110,7 @@ def retire_orphans(store: Store) -> list[str]:
     owned = {record.deployment: record.unit for record in store.records().values()}
     kept = {str(UNITS / unit) for unit in owned.values()}
     kept |= {str(environment.path(deployment)) for deployment in owned}
+    kept |= {str(key_file.path(deployment)) for deployment in owned}
     lines = []
     serving = store.serving()
     for unit in sorted(store.units()):
@@ -110,6 +119,7 @@ def retire_orphans(store: Store) -> list[str]:
             kept.add(str(UNITS / unit))
             if serving and serving.order.unit == unit:
                 kept.add(str(environment.path(serving.order.deployment)))
+                kept.add(str(key_file.path(serving.order.deployment)))
     for name in sorted(set(store.installed()) - kept):
         path = Path(name)
         if path.parent == UNITS:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import install, lock, systemd, views
+from . import install, lock, repairs, systemd, views
 from .attempt import latest
 from .checks import Refused
 from .converge import converge, look
 from .follow import Failed, await_end, say
 from .order import Declared, Order
+from .repair import repair
 from .store import Record, Store
 
 
-def put(store: Store, record: Record, text: str) -> dict[str, Any]:
-    """Stores a text for its owner; nothing that runs is touched."""
+def put(store: Store, record: Record, text: str, count: int = 0) -> dict[str, Any]:
+    """Stores a text for its owner; nothing that runs is touched.
+
+    With a count of repairs, what drifted on the host is undone first.
+    """
     with lock.held("converge"):
         kept = Record(record.owner, record.kind, record.deployment, record.unit, store.keep(text))
         store.own(kept)
+        if count:
+            for line in repair(store, kept):
+                say(line)
+        repairs.note(store, repairs.root_of(record.kind, record.deployment), count)
     return {"receipt": store.receipt(kept.digest)}
 
 
@@ -77,9 +85,11 @@ def drop(store: Store, owner: str) -> None:
     A unit that serves stays until another model serves or the agent itself leaves the host.
     """
     with lock.held("converge"):
-        if owner not in store.records():
+        record = store.records().get(owner)
+        if record is None:
             return
         store.disown(owner)
+        repairs.note(store, repairs.root_of(record.kind, record.deployment), None)
         journal = latest(store)
         attempt = journal.load() if journal else None
         if attempt and not attempt.outcome:

@@ -27,6 +27,11 @@ def put(store: Store, owner: str, path: str, text: str) -> dict[str, Any]:
     return {"receipt": text_digest(text)[:12], "runbook": where}
 
 
+def is_kept(store: Store) -> bool:
+    """Whether a runbook was put here."""
+    return bool(_known(store))
+
+
 def drop(store: Store, owner: str) -> None:
     """The owner is deleted: takes our file away, never a handwritten one."""
     known = _known(store)

@@ -39,7 +39,7 @@ def key_of(store: Store, order: Order, env_digest: str) -> Optional[str]:
 
 def is_right(order: Order, env_digest: str, serving: Optional[Serving]) -> bool:
     """Whether what was committed last runs exactly the files that the order asks for."""
-    if serving is None:
+    if serving is None or serving.stale:
         return False
     was = serving.order
     return (

@@ -17,10 +17,7 @@ from .order import Order, OrderError, read, text_digest
 STORE = Path("/var/lib/cutover")
 RESERVE_BYTES = 256 << 10
 """A roll-back writes a few files of some KiB each."""
-LOST = (
-    "if the host was installed anew, run `pulumi destroy` for it (which finds nothing there) "
-    "and then `pulumi up`"
-)
+LOST = "run `pulumi up` with `facts: true`, which sees that and puts it there again"
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,8 @@ class Serving:
     since: float
     """Seconds since the epoch."""
     evidence: dict[str, Any] = field(default_factory=dict)
+    stale: bool = False
+    """Whether its process was started from files that somebody had changed by hand."""
 
 
 class Store:
@@ -80,6 +79,10 @@ class Store:
         if not path.exists():
             write_atomic(path, text)
         return digest
+
+    def find(self, digest: str) -> str:
+        """A stored text, or an empty one where it is not on this host."""
+        return read_text(self.root / "texts" / digest) or "" if digest else ""
 
     def text(self, digest: str) -> str:
         """A stored text; OrderError where it is not on this host."""
@@ -121,6 +124,11 @@ class Store:
             if (record.kind, record.deployment) == (kind, deployment):
                 return record.digest
         raise OrderError(f"{deployment}: its {kind} text is not on this host: {LOST}")
+
+    def put_units(self, unit: str) -> frozenset[str]:
+        """Digests of the texts that were put for a unit's file."""
+        mine = (r for r in self.records().values() if (r.kind, r.unit) == ("unit", unit))
+        return frozenset(record.digest for record in mine)
 
     def units(self) -> frozenset[str]:
         """The units of this program: put here, or written by it and not yet removed."""

@@ -75,12 +75,28 @@ class Stack:
         config.update({f"cutover:{key}": value for key, value in values.items()})
         self.file.write_text(yaml.safe_dump(content))
 
+    def configure_active(self, deployment: str) -> None:
+        """`pulumi config set active`, which leaves encrypted values as they are."""
+        self._run("config", "set", "active", deployment, "--stack", self.name)
+
+    def set_secret(self, path: str, value: str) -> None:
+        """`pulumi config set --secret --path`, the value on its standard input."""
+        command = ["pulumi", "config", "set", "--secret", "--path", path, "--stack", self.name]
+        subprocess.run(command, cwd=self.folder, env=self.env, input=value, text=True, check=True)
+
     def edit(self, deployment: str, old: str, new: str) -> None:
         """Changes a deployment's file as an operator would."""
         path = self.folder / "deployments" / f"{deployment}.yaml"
         text = path.read_text()
         assert text.count(old) == 1, f"{old!r} is not once in {path.name}"
         path.write_text(text.replace(old, new))
+
+    def change_agent(self) -> None:
+        """Gives this project an agent of its own that differs from the others in a comment."""
+        (self.folder / "agent").unlink()
+        shutil.copytree(ROOT / "agent", self.folder / "agent")
+        path = self.folder / "agent/cutover_agent/__init__.py"
+        path.write_text(path.read_text() + "# another version\n")
 
     # The CLI.
 
@@ -92,9 +108,15 @@ class Stack:
         """`pulumi preview`."""
         return self._checked(fails, "preview", *options)
 
-    def destroy(self) -> Run:
+    def destroy(self, fails: bool = False) -> Run:
         """`pulumi destroy`."""
-        return self._checked(False, "destroy", "--yes", "--skip-preview")
+        return self._checked(fails, "destroy", "--yes", "--skip-preview")
+
+    def resources(self) -> list[str]:
+        """What the stack's state holds, the stack itself left out."""
+        value = json.loads(self._run("stack", "export", "--stack", self.name).text)
+        found = value["deployment"].get("resources", [])
+        return [each["urn"] for each in found if each["type"] != "pulumi:pulumi:Stack"]
 
     def outputs(self) -> dict[str, Any]:
         """`pulumi stack output`."""
@@ -125,7 +147,7 @@ class Stack:
 
 def settings(host: Host, **changes: Any) -> dict[str, Any]:
     """What the stack config says about a practice host."""
-    return {
+    found = {
         "address": host.address,
         "port": host.port,
         "key_file": str(host.key_path),
@@ -133,12 +155,16 @@ def settings(host: Host, **changes: Any) -> dict[str, Any]:
         "gpus": 8,
         **changes,
     }
+    return {key: value for key, value in found.items() if value is not None}
 
 
-def serves(host: Host) -> str | None:
+def serves(host: Host, key: str = "") -> str | None:
     """The model that answers on the host's own port now, asked from outside."""
+    asked = urllib.request.Request(f"http://{host.address}:8000/v1/models")
+    if key:
+        asked.add_header("Authorization", f"Bearer {key}")
     try:
-        with urllib.request.urlopen(f"http://{host.address}:8000/v1/models", timeout=5) as answer:
+        with urllib.request.urlopen(asked, timeout=5) as answer:
             model: str = json.load(answer)["data"][0]["id"]
             return model
     except OSError:

@@ -54,7 +54,11 @@ def test_with_nothing_to_change_no_remote_command_runs(serving: Stack, box: Host
     before = logins(box)
     assert before > 0
     run = serving.up()
-    assert logins(box) == before
+    assert logins(box) == before + 1, "one session to ask the host"
+    assert run.counts == {"unchanged": 17}
+    serving.configure(facts=False)
+    run = serving.up()
+    assert logins(box) == before + 1, "and none with facts switched off"
     assert run.counts == {"unchanged": 17}
 
 

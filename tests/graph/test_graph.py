@@ -18,7 +18,7 @@ KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\npoison-key\n-----END OPENSSH PRIVATE
 
 def config(active: str = DEPLOYMENTS[0], **host: Any) -> dict[str, Any]:
     box = {"address": "box.invalid", "key": KEY, "gpus": 8, **host}
-    return {"active": active, "hosts": {"box": box}}
+    return {"active": active, "facts": "false", "hosts": {"box": box}}
 
 
 def graph(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> dict[str, Registered]:

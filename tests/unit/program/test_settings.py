@@ -73,7 +73,7 @@ def test_names_and_addresses_of_both_families_are_taken(address: str) -> None:
             {"xyz": 1},
             "xyz: is unknown: there is address, port, user, sudo, key_file, key, key_passphrase, "
             "host_key, proxy, active, hooks, on_destroy, accept_no_rollback, gpus, policy, "
-            "runbook, idle_mib, bad_remap, also_end, companions",
+            "runbook, idle_mib, bad_remap, also_end, companions, protect, gone",
         ),
         (
             {"host_key": "gpu-box " + HOST_KEY},

@@ -27,7 +27,7 @@ MAIN = "APIServer"
 
 def run(style: Style) -> NoReturn:
     """Be this engine until a signal ends it."""
-    options = command_line.parse(sys.argv[1:])
+    options = command_line.with_config(command_line.parse(sys.argv[1:]))
     model = Path(command_line.first(options, style.model, "/models/none"))
     served = options.get("served-model-name") or [str(model)]
     behaviour = behaviours.read(style.name, served)
@@ -38,8 +38,8 @@ def run(style: Style) -> NoReturn:
     # Before the first thread and the first child: signals are waited for, not handled.
     signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
     style.log(MAIN, f"{style.name} practice engine", "api_server.py:1351")
+    # With the API key, as the real ones do where it is an argument.
     shown = {name: values[0] if len(values) == 1 else values for name, values in options.items()}
-    shown.pop("api-key", None)
     style.log(MAIN, f"non-default args: {shown}", "utils.py:233")
     tokenizer = command_line.first(options, ["tokenizer", "tokenizer-path"], str(model))
     folder = command_line.first(options, ["hf-config-path"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,17 @@ def parse(argv: Sequence[str]) -> Options:
             values[:] = [value] if separator else []
         else:
             values.append(word)
+    return found
+
+
+def with_config(options: Options) -> Options:
+    """Options, those of SGLang's `--config` file added; of its YAML one quoted value a line."""
+    found = dict(options)
+    for path in options.get("config", []):
+        for line in Path(path).read_text().splitlines():
+            name, colon, value = line.partition(": ")
+            if colon and not line.startswith("#"):
+                found.setdefault(name.replace("_", "-"), [json.loads(value)])
     return found
 
 

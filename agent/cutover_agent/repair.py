@@ -1,0 +1,97 @@
+"""Undoes what somebody changed on the host; what they wrote is saved first."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import time
+from pathlib import Path
+
+from . import install, systemd
+from .files import remove, write_atomic
+from .manifest import (
+    AS_WRITTEN,
+    NOT_WRITTEN,
+    changed_before_start,
+    drop_ins,
+    loaded,
+    path_of,
+    state_of,
+)
+from .mask import hide
+from .store import Record, Store
+
+SHOWN_LINES = 6
+
+
+def repair(store: Store, record: Record) -> list[str]:
+    """Brings a put's file, drop-ins and enablement back; says what it did, a line each.
+
+    No process is touched. One that was started with the changes is marked, so that `stage` starts
+    the model anew.
+    """
+    extra = drop_ins(record.unit) if record.kind == "unit" else []
+    path = path_of(record)
+    wrong = [path] if state_of(store, path) not in (AS_WRITTEN, NOT_WRITTEN) else []
+    _mark_stale(store, record.unit, [*wrong, *extra])
+    lines = [take_away(store, record.unit, each) for each in extra]
+    lines += [_restore(store, each) for each in wrong]
+    if lines:
+        systemd.call("daemon-reload")
+    if record.kind == "unit":
+        lines += _enable_as_committed(store, record.unit)
+    return lines
+
+
+def shown(path: Path) -> str:
+    """A drop-in for people: where it is, and its first lines without secrets."""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    told = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
+    rest = " ..." if len(told) > SHOWN_LINES else ""
+    return f"{path}: {hide(' '.join(told[:SHOWN_LINES]))[:300]}{rest}"
+
+
+def _mark_stale(store: Store, unit: str, changed: list[Path]) -> None:
+    serving = store.serving()
+    if serving is None or serving.order.unit != unit or not changed:
+        return
+    if changed_before_start(loaded([unit])[unit], changed):
+        store.set_serving(dataclasses.replace(serving, stale=True))
+
+
+def take_away(store: Store, unit: str, path: Path) -> str:
+    """Saves a drop-in and removes it; says so."""
+    line = f"drop-in {shown(path)}"
+    saved = _save(store, path, f"{unit}.{path.name}")
+    remove(path)
+    if not os.listdir(path.parent):
+        path.parent.rmdir()
+    return f"{line}: removed, saved as {saved}"
+
+
+def _restore(store: Store, path: Path) -> str:
+    saved = _save(store, path, path.name) if path.is_file() else None
+    mode = 0o644 if path.parent == install.UNITS else 0o600
+    write_atomic(path, store.text(store.installed()[str(path)]), mode)
+    return f"{path} is as it was{f', the edited one is saved as {saved}' if saved else ''}"
+
+
+def _save(store: Store, path: Path, name: str) -> Path:
+    """Copies bytes as they are: what was edited by hand need not be text."""
+    copy = store.root / "saved" / f"{name}.{time.strftime('%Y%m%dT%H%M%S')}"
+    descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(path, "rb") as source, open(descriptor, "wb") as target:
+        shutil.copyfileobj(source, target)
+    return copy
+
+
+def _enable_as_committed(store: Store, unit: str) -> list[str]:
+    serving = store.serving()
+    if serving is None:
+        return []
+    enabled = loaded([unit])[unit].enabled == "enabled"
+    if enabled == (serving.order.unit == unit) or not (install.UNITS / unit).exists():
+        return []
+    systemd.call("disable" if enabled else "enable", unit)
+    return [f"{unit} is {'disabled' if enabled else 'enabled'} again"]

@@ -1,0 +1,92 @@
+"""A box that somebody set up by hand is taken over without a restart, or with a normal cutover."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from sandbox import Host
+from tests.acceptance.stack import MODELS, SGLANG, UNITS, VLLM, Stack, enabled, serves, unit
+
+BY_HAND = """\
+[Unit]
+Description=MiniMax, set up by hand
+
+[Service]
+Environment=NCCL_DEBUG=WARN
+ExecStart=/opt/vllm/bin/python3 -m vllm.entrypoints.openai.api_server --port 8000 --host 0.0.0.0 \\
+  --model /models/MiniMax-M2.5 --served-model-name minimax-m2.5 --tensor-parallel-size 8 \\
+  {options}
+Restart=on-failure
+
+[Install]
+WantedBy=multi-user.target
+"""
+WAIT_SECONDS = 60
+
+
+def options_of(stack: Stack) -> str:
+    """The deployment's further options, as an operator would write them."""
+    text = (stack.folder / "deployments" / f"{VLLM}.yaml").read_text()
+    found = ["--trust-remote-code", "--enable-expert-parallel", "--enable-auto-tool-choice"]
+    assert all(option[2:] in text or "expert" in option for option in found)
+    return " ".join([*found, "--tool-call-parser minimax_m2 --reasoning-parser minimax_m2"])
+
+
+@pytest.fixture
+def by_hand(stack: Stack, box: Host) -> Stack:
+    """The box with a unit that an operator wrote and started; the stack wants the same model."""
+    text = BY_HAND.format(options=options_of(stack))
+    box.write(f"/etc/systemd/system/{UNITS[VLLM]}", text)
+    box.exec(["systemctl", "daemon-reload"])
+    box.exec(["systemctl", "enable", "--now", UNITS[VLLM]])
+    end = time.monotonic() + WAIT_SECONDS
+    while serves(box) != MODELS[VLLM]:
+        assert time.monotonic() < end, "the unit written by hand does not serve"
+        time.sleep(0.1)
+    stack.configure(active=VLLM)
+    return stack
+
+
+def test_an_equal_unit_is_taken_over_with_its_process_and_what_ours_adds_is_told(
+    by_hand: Stack, box: Host
+) -> None:
+    by_hand.edit(VLLM, "timeouts:", "env:\n  NCCL_DEBUG: WARN\n\ntimeouts:")
+    process = unit(box, UNITS[VLLM], "MainPID")
+    said = f"{UNITS[VLLM]} was written by hand and runs the same: "
+    shown = by_hand.preview().text
+    assert f"{said}it is taken over as it runs; pending until its next start: " in shown
+    assert "refuse" not in shown
+    run = by_hand.up()
+    assert f"{said}taken over, its process stays" in run.text
+    assert "pending until its next start: " in run.text
+    assert unit(box, UNITS[VLLM], "MainPID") == process
+    assert serves(box) == MODELS[VLLM]
+    assert enabled(box) == {UNITS[VLLM]}
+    assert "Written by cutover" in box.read(f"/etc/systemd/system/{UNITS[VLLM]}")
+    saved = box.exec(["sh", "-c", f"cat /var/lib/cutover/saved/{UNITS[VLLM]}.*"]).stdout
+    assert "set up by hand" in saved
+    by_hand.preview("--expect-no-changes")
+    by_hand.configure(active=SGLANG)
+    by_hand.up()
+    assert serves(box) == MODELS[SGLANG]
+
+
+def test_a_unit_that_differs_is_told_and_not_taken_over(by_hand: Stack, box: Host) -> None:
+    by_hand.edit(VLLM, "timeouts:", "env:\n  NCCL_DEBUG: INFO\n\ntimeouts:")
+    shown = by_hand.preview().text
+    assert f"{UNITS[VLLM]} was written by hand and differs" in shown
+    assert "variable NCCL_DEBUG: another value" in shown
+
+
+def test_a_store_that_was_lost_while_the_model_serves_is_made_again_without_a_restart(
+    serving: Stack, box: Host
+) -> None:
+    process = unit(box, UNITS[SGLANG], "MainPID")
+    box.exec(["rm", "-r", "/var/lib/cutover", "/usr/local/bin/cutover", "/usr/local/lib/cutover"])
+    serving.preview("--expect-no-changes", fails=True)
+    serving.up()
+    assert unit(box, UNITS[SGLANG], "MainPID") == process
+    assert enabled(box) == {UNITS[SGLANG]}
+    serving.preview("--expect-no-changes")

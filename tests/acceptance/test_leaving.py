@@ -1,0 +1,62 @@
+"""Ways for a host to leave: destroyed, taken out of the config, dead, or kept from leaving."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandbox import Host, start
+from tests.acceptance.stack import MODELS, SGLANG, Stack, serves, settings
+
+
+def test_a_dead_host_is_taken_out_without_being_contacted(serving: Stack, box: Host) -> None:
+    box.power_off()
+    serving.configure(hosts={"box": settings(box, gone=True)})
+    run = serving.up()
+    assert run.counts == {"unchanged": 17}
+    assert "cannot be asked" not in run.text
+    serving.destroy()
+    assert serving.resources() == []
+
+
+def test_a_dead_host_leaves_while_another_goes_on(
+    serving: Stack, box: Host, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    state: Path = tmp_path_factory.mktemp("second")
+    with start("second", state=state) as second:
+        serving.configure(hosts={"box": settings(box), "second": settings(second)})
+        serving.up()
+        box.power_off()
+        serving.configure(hosts={"box": settings(box, gone=True), "second": settings(second)})
+        serving.up()
+        serving.configure(hosts={"second": settings(second)})
+        run = serving.up()
+        assert "17 deleted" in run.text
+        assert serves(second) == MODELS[SGLANG]
+        assert serving.up().counts == {"unchanged": 17}
+
+
+def test_what_is_protected_is_not_destroyed_and_keeps_serving(serving: Stack, box: Host) -> None:
+    serving.configure(hosts={"box": settings(box, protect=True)})
+    assert serving.up().counts == {"unchanged": 17}
+    run = serving.destroy(fails=True)
+    assert "protect" in run.text
+    assert serves(box) == MODELS[SGLANG]
+    serving.preview("--expect-no-changes")
+    serving.configure(hosts={"box": settings(box)})
+    serving.up()
+    serving.destroy()
+    assert serves(box) is None
+
+
+def test_a_host_that_does_not_answer_fails_an_up_once_the_others_are_done(
+    serving: Stack, box: Host, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    box.power_off()
+    with start("second", state=tmp_path_factory.mktemp("second")) as second:
+        serving.configure(hosts={"box": settings(box), "second": settings(second)})
+        run = serving.up(fails=True)
+        assert "error: box: the host cannot be asked: " in run.text
+        assert serves(second) == MODELS[SGLANG]
+        serving.preview("--expect-no-changes")
