@@ -69,7 +69,7 @@ SHARD = f"{KIMI}/model-00007-of-00064.safetensors"
 GGUF = "/models/GLM-5-GGUF/GLM-5.gguf"
 WORKER = f"{SITE}/sglang/srt/speculative/eagle_worker_v2.py"
 DROPINS = "/etc/systemd/system/vllm-.service.d"
-NVFP4_SHARD = "/models/Kimi-K2.5-NVFP4/model-00001-of-00004.safetensors"
+NVFP4_SHARD = "/models/Kimi-K2.5-NVFP4/model-00007-of-00119.safetensors"
 MASK = "/run/systemd/system/vllm-glm5.service"
 
 REFUSALS: dict[str, tuple[str, str, str, str]] = {
