@@ -16,7 +16,10 @@ Fault = tuple[tuple[str, ...], str]
 """The path of a field, and the end of a sentence about it."""
 
 READY_TIMEOUT = "VLLM_ENGINE_READY_TIMEOUT_S"
-"""How long vLLM's own API server waits for its engine, in seconds."""
+"""How long vLLM's API server waits until its engine is ready, in seconds; 600 where it is not set.
+
+Not every release counts the whole load.
+"""
 
 
 def contradictions(one: Deployment) -> Iterator[Fault]:
@@ -123,7 +126,7 @@ def _limits(one: Deployment) -> Iterator[Fault]:
     if own.isdigit() and int(own) < limits.load:
         yield (
             ("env", READY_TIMEOUT),
-            f"{own} ends a load before timeouts.load ({limits.load}): remove it, it is derived",
+            f"{own} may end a load before timeouts.load ({limits.load}): remove it, it is derived",
         )
     if one.smoke.concurrency > one.smoke.count:
         yield (

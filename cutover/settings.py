@@ -8,7 +8,15 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, ValidationError, model_validator
 
 from cutover.errors import config_error
-from cutover.fields import ModelError, Name, SecretText, Strict, VariableName, plain_text, setting
+from cutover.fields import (
+    ModelError,
+    Name,
+    SecretText,
+    Strict,
+    VariableName,
+    process_text,
+    setting,
+)
 from cutover.host import Host, private_key, proxy_key
 
 __all__ = ["Host", "Settings", "load_settings", "private_key", "proxy_key"]
@@ -35,7 +43,7 @@ class Settings(Strict):
         "hosts by name, each with at least address and gpus",
         min_length=1,
     )
-    secrets: dict[VariableName, Annotated[SecretText, AfterValidator(plain_text)]] = setting(
+    secrets: dict[VariableName, Annotated[SecretText, AfterValidator(process_text)]] = setting(
         "Values of the variables that deployments list as secrets.",
         "names of variables with their values as text",
         {},
@@ -66,6 +74,15 @@ class Settings(Strict):
             if other != name:
                 where = f"address and port of hosts.{other} ({host.endpoint[0]}, {host.port})"
                 raise ModelError([(("hosts", name), f"has the {where}: give each host its own")])
+        return self
+
+    @model_validator(mode="after")
+    def _keys_that_a_header_carries(self) -> Settings:
+        says = "holds a line break, which no HTTP header carries: write it on one line"
+        sent = (name for name in self.secrets if name.endswith(("_API_KEY", "TOKEN")))
+        broken = [name for name in sent if "\n" in self.secrets[name]]
+        if broken:
+            raise ModelError([(("secrets", name), says) for name in broken])
         return self
 
 

@@ -25,7 +25,7 @@ from .holders import Service
 from .nvidia_smi import read_gpus
 from .order import Order
 from .refusal import GateClosed, why_closed
-from .release_plan import ReleasePlan
+from .release_plan import ReleasePlan, Tree
 from .scope import Scope, scope_at_hand
 from .serving import NotServing, await_ready, key_of
 from .shared_memory import free_share
@@ -63,10 +63,11 @@ class Phases:
         deadline = Deadline(order.deadlines.release)
         for _ in range(ROUNDS):
             seen = look_again(seen)
-            plan = plan_for(self.store, order, scope, seen)
-            if not plan.end or deadline.left < KILL_SECONDS:
+            trees = plan_for(self.store, order, scope, seen).end
+            trees += stopping.outliving(plan.stop, seen.processes)
+            if not trees or deadline.left < KILL_SECONDS:
                 break
-            self._end(plan, patience(order.deadlines.stop, deadline.left))
+            self._end(trees, patience(order.deadlines.stop, deadline.left))
         self.sweep = Sweep(uids, wall())
         self.sweep.begin()
         return seen.reading
@@ -82,14 +83,14 @@ class Phases:
         if plan.end:
             for line in containers.stop(order.also_end, order.deadlines.stop):
                 self.tell(line)
-            self._end(plan, order.deadlines.stop)
+            self._end(plan.end, order.deadlines.stop)
         for line in stopping.finish(plan.units, deadline):
             self.tell(line)
 
-    def _end(self, plan: ReleasePlan, seconds: float) -> None:
-        for tree in plan.end:
+    def _end(self, trees: Sequence[Tree], seconds: float) -> None:
+        for tree in trees:
             self.tell(f"ending pid {tree.root.pid} ({tree.root.title})")
-        ended = end_trees(plan.end, seconds)
+        ended = end_trees(trees, seconds)
         if ended.killed:
             count, time = len(ended.killed), f"{seconds:.0f} s"
             self.tell(f"killed {count} processes that did not end within {time}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from . import systemd
 from .clock import Deadline, wait_for
+from .processes import Process
+from .release_plan import Tree
 from .systemd import KILL_SECONDS, SystemdError
 
 
@@ -37,3 +39,12 @@ def finish(units: Sequence[str], deadline: Deadline) -> list[str]:
         how = f"did not stop within {deadline.seconds:.0f} s and was killed"
         lines.append(f"{unit} {how}" if slow else f"{unit} is stopped")
     return lines
+
+
+def outliving(units: Collection[str], processes: Mapping[int, Process]) -> tuple[Tree, ...]:
+    """What is left in the control groups of stopped units, each process a tree of its own.
+
+    systemd leaves it there where somebody changed the unit's KillMode=.
+    """
+    left = (p for p in processes.values() if p.unit in units and not p.dead)
+    return tuple(Tree(process, (process,)) for process in left)

@@ -69,6 +69,7 @@ SHARD = f"{KIMI}/model-00007-of-00064.safetensors"
 GGUF = "/models/GLM-5-GGUF/GLM-5.gguf"
 WORKER = f"{SITE}/sglang/srt/speculative/eagle_worker_v2.py"
 DROPINS = "/etc/systemd/system/vllm-.service.d"
+NVFP4_SHARD = "/models/Kimi-K2.5-NVFP4/model-00007-of-00119.safetensors"
 MASK = "/run/systemd/system/vllm-glm5.service"
 
 REFUSALS: dict[str, tuple[str, str, str, str]] = {
@@ -83,6 +84,12 @@ REFUSALS: dict[str, tuple[str, str, str, str]] = {
         f"cp {SHARD} /root/away; truncate -s -1 {SHARD}",
         f"mv /root/away {SHARD}",
         "cut or damaged shards: model-00007-of-00064.safetensors",
+    ),
+    "unreadable shard": (
+        NVFP4,
+        f"chmod 600 {NVFP4_SHARD}",
+        f"chmod 644 {NVFP4_SHARD}",
+        f"the user operator cannot read {NVFP4_SHARD}: Permission denied",
     ),
     "no draft": (SGLANG, f"mv {EAGLE} /root/away", f"mv /root/away {EAGLE}", "is not there"),
     "cut GGUF": (
@@ -135,6 +142,7 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stack, Hos
         box.exec(["rm", "-f", "/etc/fstab"])
         stack = whole(box, tmp_path_factory.mktemp("stack"))
         stack.edit("glm5", "gpus: 8", "gpus: 8\nlisten:\n  port: 8001")
+        stack.edit(NVFP4, "gpus: 8", "gpus: 8\nuser: operator")
         stack.up()
         yield stack, box
 

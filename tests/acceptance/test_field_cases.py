@@ -9,8 +9,10 @@ from tests.acceptance.stack import (
     UNITS,
     VLLM,
     Stack,
+    alive,
     enabled,
     serves,
+    start_detached,
     unit,
     used_mib,
 )
@@ -88,3 +90,46 @@ def test_a_model_on_gpus_named_by_uuid_uses_and_frees_those_and_a_short_name_is_
     assert all(uuid in said for uuid in uuids)
     assert unit(box, UNITS[SGLANG], "MainPID") == before
     assert serves(box) == MODELS[SGLANG]
+
+
+def test_a_server_that_fell_back_to_the_processor_is_rolled_back(serving: Stack, box: Host) -> None:
+    misbehave(box, VLLM, gpu_mib=0, context_mib=0)
+    serving.configure(active=VLLM)
+    run = serving.up(fails=True)
+    assert f"{UNITS[VLLM]} answers, but not from its GPUs: GPU 0 0 MiB, GPU 1 0 MiB" in run.text
+    assert f"{SGLANG} serves again, verified" in run.text
+    assert (serves(box), enabled(box)) == (MODELS[SGLANG], {UNITS[SGLANG]})
+
+
+def test_what_a_changed_kill_mode_leaves_in_the_control_group_of_a_unit_is_ended(
+    serving: Stack, box: Host, canary: int
+) -> None:
+    left = start_detached(box, "sleep", "3600")
+    group = unit(box, UNITS[SGLANG], "ControlGroup")
+    folder = f"/run/systemd/system/{UNITS[SGLANG]}.d"
+    box.write(f"{folder}/mode.conf", "[Service]\nKillMode=process\n")
+    box.exec(["systemctl", "daemon-reload"])
+    assert unit(box, UNITS[SGLANG], "KillMode") == "process"
+    joins = (
+        f"find /sys/fs/cgroup -path '*{group}/cgroup.procs' -exec sh -c 'echo {left} >$0' {{}} ';'"
+    )
+    box.exec(["sh", "-c", joins])
+    assert group in box.read(f"/proc/{left}/cgroup")
+    serving.configure(active=VLLM)
+    assert f"ending pid {left} (sleep" in serving.up().text
+    assert not alive(box, left)
+    assert alive(box, canary)
+    assert serves(box) == MODELS[VLLM]
+
+
+def test_a_key_is_shown_to_no_other_user_of_the_host(stack: Stack, box: Host) -> None:
+    stack.edit(VLLM, "gpus: 8", "gpus: 8\nsecrets: [VLLM_API_KEY]")
+    stack.configure(active=VLLM, secrets={"VLLM_API_KEY": "s3cret-key"})
+    stack.up()
+    pid, file = unit(box, UNITS[VLLM], "MainPID"), f"/etc/cutover/{VLLM}.env"
+    assert "VLLM_API_KEY=s3cret-key" in box.read(f"/proc/{pid}/environ"), "the server has it"
+    look = f"systemctl show {UNITS[VLLM]}; systemctl cat {UNITS[VLLM]}; ps axeww"
+    shown = box.ssh(f"{look}; cat {file} /proc/{pid}/environ", user="operator")
+    assert "CUDA_DEVICE_ORDER" in shown.stdout and "--served-model-name" in shown.stdout
+    assert shown.stderr.count("Permission denied") == 2
+    assert "s3cret-key" not in shown.stdout + shown.stderr

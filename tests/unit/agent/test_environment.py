@@ -20,6 +20,7 @@ VALUES = [
     "é",
     " ",
     "a\u2028b",
+    "a\nb\n\nOTHER=y\n# c\\",
     "a\x0bb\x0cc\x1cd\x85e",
 ]
 
@@ -56,6 +57,11 @@ def test_every_secret_is_masked_and_the_rest_is_left() -> None:
 @pytest.mark.parametrize("text", ['A="abc"\nB="abcdef"\n', 'B="abcdef"\nA="abc"\n'])
 def test_a_secret_that_starts_like_another_leaves_no_tail(text: str) -> None:
     assert mask(text, "got abcdef and abc") == "got [secret] and [secret]"
+
+
+def test_each_telling_line_of_a_long_secret_is_masked() -> None:
+    text = environment_file_line("CERT", "{\nfirst-line\nsecond-line\n}")
+    assert mask(text, "{got second-line}") == "{got [secret]}"
 
 
 def test_a_secret_that_is_part_of_the_mask_does_not_break_it() -> None:

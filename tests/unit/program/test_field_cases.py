@@ -65,8 +65,12 @@ def test_a_line_break_arrives_where_the_file_can_express_it_and_is_refused_where
     assert argument(unit, "x-option") == "x\ny"
     for changes in ({"description": "x\ny"}, {"additions": {"Unit": {"Documentation": "x\ny"}}}):
         assert refusal(fields(**changes)).endswith("holds a line break: write it on one line")
-    with pytest.raises(ConfigError, match=r"secrets\.A: holds a line break"):
-        load_settings(settings(secrets={"A": "x\ny"}), "f")
+    text = render_environment(deployment(secrets=["A"]), {"A": "x\ny"})
+    assert systemd.environment_file(text) == {"A": "x\ny"}
+    assert load_settings(settings(secrets={"A": "x\ny"}), "f").secrets == {"A": "x\ny"}
+    with pytest.raises(ConfigError, match=r"secrets\.VLLM_API_KEY: holds a line break") as refused:
+        load_settings(settings(secrets={"VLLM_API_KEY": "x\ns3cret"}), "f")
+    assert "s3cret" not in str(refused.value)
 
 
 def test_one_text_with_all_options_is_rejected() -> None:

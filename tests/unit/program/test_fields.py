@@ -124,7 +124,7 @@ def test_a_whole_command_is_run_as_it_is_one_option_a_line() -> None:
         ),
         (
             fields(env={"VLLM_ENGINE_READY_TIMEOUT_S": "60"}),
-            "env.VLLM_ENGINE_READY_TIMEOUT_S: 60 ends a load before timeouts.load (900): "
+            "env.VLLM_ENGINE_READY_TIMEOUT_S: 60 may end a load before timeouts.load (900): "
             "remove it, it is derived",
         ),
         (

@@ -126,7 +126,7 @@ def test_a_wrong_field_of_a_host_is_named_with_what_is_allowed(
         ),
         (
             settings(secrets={"TOKEN": "s3cret\n"}),
-            "secrets.TOKEN: holds a line break: write it on one line",
+            "secrets.TOKEN: holds a line break, which no HTTP header carries: write it on one line",
         ),
         (
             settings(secrets={"MY-TOKEN": "s3cret"}),
