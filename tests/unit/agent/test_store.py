@@ -45,7 +45,7 @@ def test_a_text_is_found_under_its_digest_and_is_that_text(store: Store, text: s
 
 
 def test_a_lost_text_says_what_to_do() -> None:
-    with pytest.raises(OrderError, match="pulumi destroy"):
+    with pytest.raises(OrderError, match="run `pulumi up` with `facts: true`"):
         Store(Path("/nonexistent")).text("0" * 64)
 
 
