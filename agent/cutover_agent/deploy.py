@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import compileall
 import hashlib
 import os
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 
 from . import recovery, systemd
@@ -22,6 +24,7 @@ KEEP = 2
 def settle(archive: Path) -> None:
     """Makes an archive that was just written the agent of this host."""
     archive.chmod(0o755)
+    _compile(archive)
     temporary = LINK.with_name(".cutover.new")
     temporary.unlink(missing_ok=True)
     LINK.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +33,21 @@ def settle(archive: Path) -> None:
     versions = sorted(LIBRARY.glob("*.pyz"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in [path for path in versions if path != archive][KEEP - 1 :]:
         old.unlink()
+        shutil.rmtree(old.with_suffix(""), ignore_errors=True)
     _settle_recovery()
+
+
+def _compile(archive: Path) -> None:
+    """Leaves the archive's modules beside it, compiled: Python keeps no bytecode of an archive."""
+    folder = archive.with_suffix("")
+    if folder.exists():
+        return
+    temporary = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(temporary, ignore_errors=True)
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(temporary)
+    compileall.compile_dir(str(temporary), ddir=str(folder), quiet=2)
+    os.rename(temporary, folder)
 
 
 def _settle_recovery() -> None:

@@ -147,6 +147,8 @@ def test_destroy_leaves_nothing_of_ours_on_the_host(serving: Stack, box: Host, c
 
 
 def test_status_on_the_host_tells_what_serves(serving: Stack, box: Host) -> None:
+    compiled = "ls /usr/local/lib/cutover/*/cutover_agent/__pycache__/__main__.*.pyc"
+    assert box.exec(["sh", "-c", compiled]).stdout
     done = box.exec(["cutover", "status"])
     assert f"{SGLANG} serves at http://127.0.0.1:8000" in done.stdout
     assert "healthy" in done.stdout
