@@ -97,6 +97,8 @@ class GpuHost(pulumi.ComponentResource):
             after=[last],
             parent=self,
             repair=repair(RUNBOOK),
+            # The first that a destroy comes to: where it may not go, nothing goes.
+            keeps_serving=True,
         )
         self.serve = steps.serve
         self.result = pulumi.Output.all(steps.serve.result, steps.gate.result).apply(

@@ -190,6 +190,15 @@ def test_drift_shows_again_after_a_repair_that_failed(serving: Stack, box: Host)
     serving.preview("--expect-no-changes")
 
 
+def settles_without_a_restart(stack: Stack, box: Host, service: str) -> None:
+    """Command lines that could not be kept up without facts show once, and touch nothing."""
+    process = unit(box, service, "MainPID")
+    stack.configure(facts=True)
+    stack.up()
+    assert unit(box, service, "MainPID") == process
+    stack.preview("--expect-no-changes")
+
+
 def test_with_facts_switched_off_a_repaired_host_shows_no_false_diff_and_changes_still_show(
     serving: Stack, box: Host
 ) -> None:
@@ -203,8 +212,7 @@ def test_with_facts_switched_off_a_repaired_host_shows_no_false_diff_and_changes
     serving.configure(active=VLLM)
     serving.up()
     assert serves(box) == MODELS[VLLM]
-    serving.configure(facts=True)
-    serving.preview("--expect-no-changes")
+    settles_without_a_restart(serving, box, UNITS[VLLM])
 
 
 def test_an_agent_of_a_new_version_reaches_a_host_that_could_not_be_asked(
@@ -217,8 +225,7 @@ def test_an_agent_of_a_new_version_reaches_a_host_that_could_not_be_asked(
     serving.up()
     assert box.exec(["readlink", "-f", "/usr/local/bin/cutover"]).stdout != before
     assert unit(box, UNITS[SGLANG], "MainPID") == process
-    serving.configure(facts=True)
-    serving.preview("--expect-no-changes")
+    settles_without_a_restart(serving, box, UNITS[SGLANG])
 
 
 def test_a_host_that_was_installed_anew_is_seen_and_set_up_again(serving: Stack, box: Host) -> None:

@@ -29,8 +29,8 @@ def secretive(stack: Stack, box: Host, tmp_path: Path) -> tuple[Stack, list[str]
     key = tmp_path / "key"
     made = ["ssh-keygen", "-q", "-t", "ecdsa", "-m", "PEM", "-N", PASSPHRASE, "-f", str(key)]
     subprocess.run(made, check=True)
-    known = box.read("/root/.ssh/authorized_keys")
-    box.write("/root/.ssh/authorized_keys", known + Path(f"{key}.pub").read_text(), 0o600)
+    known = box.read("/etc/ssh/authorized_keys")
+    box.write("/etc/ssh/authorized_keys", known + Path(f"{key}.pub").read_text())
     for name, own in ((VLLM, "VLLM_API_KEY"), (SGLANG, "SGLANG_API_KEY")):
         stack.edit(name, "timeouts:", f"secrets: [HF_TOKEN, {own}]\n\ntimeouts:")
     stack.configure(hosts={"box": settings(box, key_file=None)})
@@ -92,8 +92,10 @@ def test_no_secret_shows_anywhere_and_the_search_can_fail(
     # The search finds what is leaked on purpose.
     stack.edit(VLLM, "timeouts:", f"env:\n  LEAK: {POISON['HF_TOKEN']}\n\ntimeouts:")
     box.exec(["logger", POISON["HF_TOKEN"]])
-    found = leaks(stack, box, {"up": stack.up("--diff").text}, poison)
-    assert found >= {"up", "state", "unit properties", "unit files", "journal"}
+    shown = {"preview": stack.preview("--diff").text}
+    stack.up()
+    found = leaks(stack, box, shown, poison)
+    assert found >= {"preview", "state", "unit properties", "unit files", "journal"}
     assert "files as another user" in found
 
 
