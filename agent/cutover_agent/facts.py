@@ -20,6 +20,7 @@ from .manifest import (
     Loaded,
     changed_before_start,
     drop_ins,
+    late_drop_ins,
     loaded,
     path_of,
     state_of,
@@ -97,7 +98,7 @@ def _found(store: Store) -> list[Found]:
             unit,
             files.get((deployment, "unit"), ""),
             files.get((deployment, "env"), ""),
-            tuple(shown(path) for path in drop_ins(unit)),
+            tuple(shown(path) for path in late_drop_ins(store, unit)),
             states[unit],
         )
         for deployment, unit in units.items()

@@ -89,6 +89,14 @@ def state_of(store: Store, path: Path) -> str:
     return AS_WRITTEN if file_digest(path) == noted else EDITED
 
 
+def late_drop_ins(store: Store, unit: str) -> list[Path]:
+    """Drop-ins that came after a unit was written here: they are drift, and are taken away.
+
+    Those of a unit that is still to be written were there first: `stage` refuses them.
+    """
+    return [] if state_of(store, UNITS / unit) == NOT_WRITTEN else drop_ins(unit)
+
+
 def drop_ins(unit: str) -> list[Path]:
     """Drop-ins that somebody left for a unit of ours."""
     return sorted(path for folder in OVERRIDES for path in (folder / f"{unit}.d").glob("*.conf"))

@@ -14,7 +14,7 @@ from .manifest import (
     AS_WRITTEN,
     NOT_WRITTEN,
     changed_before_start,
-    drop_ins,
+    late_drop_ins,
     loaded,
     path_of,
     state_of,
@@ -31,7 +31,7 @@ def repair(store: Store, record: Record) -> list[str]:
     No process is touched. One that was started with the changes is marked, so that `stage` starts
     the model anew.
     """
-    extra = drop_ins(record.unit) if record.kind == "unit" else []
+    extra = late_drop_ins(store, record.unit) if record.kind == "unit" else []
     path = path_of(record)
     wrong = [path] if state_of(store, path) not in (AS_WRITTEN, NOT_WRITTEN) else []
     _mark_stale(store, record.unit, [*wrong, *extra])
