@@ -8,6 +8,7 @@ import pulumi
 
 import build
 from components.step import Channel, Step, owner
+from components.sudo import ASK_SUDO
 from cutover.facts import Repair
 
 # Runs before there is an agent: takes the archive from stdin, checks it, and hands over to it.
@@ -28,12 +29,6 @@ os.rename(path + ".new", path)
 os.execv(sys.executable, [sys.executable, "-I", path, "settle", *sys.argv[2:]])
 """
 
-# The first command on a host: a sudo that wants a password is told before anything is touched.
-_ASK_SUDO = """\
-sudo -n true || { echo 'sudo does not let this user in without a password or a terminal: allow it \
-in /etc/sudoers.d (NOPASSWD, no requiretty), or log in as root; nothing was touched' >&2; exit 77; }
-"""
-
 
 def agent_step(
     channel: Channel, kind: str, repair: Repair, parent: pulumi.Resource, keep: bool
@@ -47,7 +42,7 @@ def agent_step(
     return Step(
         "agent",
         channel,
-        create=_ASK_SUDO * channel.sudo
+        create=ASK_SUDO * channel.sudo
         + channel.line("python3", "-I", "-c", _BOOTSTRAP, archive.digest, *repair.words),
         delete=channel.agent("leave", *["--keep"] * keep, "--owner", owner(kind, channel, "agent")),
         stdin=f"{archive.digest}\n{base64.b64encode(archive.data).decode()}",

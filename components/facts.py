@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import build
+from components.sudo import ASK_SUDO
 from cutover.facts import Answer, NoFacts, parse
 from cutover.host import Host, Keys, Proxy
 
@@ -160,7 +161,8 @@ async def _talk(
 ) -> Answer:
     script = _ASK.format(name=archive.digest[:16], send=SEND, borrow=shlex.quote(_BORROW))
     words = ["sudo", "-n", "sh", "-c", script] if question.host.uses_sudo else ["sh", "-c", script]
-    async with connection.create_process(shlex.join(words)) as process:
+    command = ASK_SUDO * question.host.uses_sudo + shlex.join(words)
+    async with connection.create_process(command) as process:
         process.stdin.write(question.line + "\n")
         line = await process.stdout.readline()
         if line.strip() == SEND:
