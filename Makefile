@@ -7,7 +7,8 @@ SHELL := /bin/bash
 PYTHON := $(or $(wildcard .venv/bin/python),python3)
 TOOLCHAIN := PYTHONPATH=dev $(PYTHON) -m toolchain
 WITH_TOOLS := tools=$$($(TOOLCHAIN) env) && eval "$$tools"
-PARALLEL ?= 2
+# One more than the cores that the suite has to fit on: a test waits for a host half of its time.
+PARALLEL ?= 3
 
 .PHONY: help setup env demo test test-faults lint stop clean
 
