@@ -35,7 +35,7 @@ def test_a_changed_way_in_does_not_restart_the_model(serving: Stack, box: Host) 
     rotated = serving.folder / "rotated"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(rotated)], check=True)
     public = rotated.with_suffix(".pub").read_text()
-    box.exec(["sh", "-c", "cat >> /root/.ssh/authorized_keys"], text=public)
+    box.exec(["sh", "-c", "cat >> /etc/ssh/authorized_keys"], text=public)
     serving.configure(hosts={"box": settings(box, key_file=str(rotated))})
     serving.up()
     assert main_pid(box) == before
