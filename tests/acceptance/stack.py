@@ -164,7 +164,7 @@ def serves(host: Host, key: str = "") -> str | None:
     if key:
         asked.add_header("Authorization", f"Bearer {key}")
     try:
-        with urllib.request.urlopen(asked, timeout=5) as answer:
+        with urllib.request.urlopen(asked, timeout=30) as answer:
             model: str = json.load(answer)["data"][0]["id"]
             return model
     except OSError:
