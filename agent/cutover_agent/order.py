@@ -175,11 +175,7 @@ class Order:
     @staticmethod
     def from_json(text: str) -> Order:
         """Reads an order; raises OrderError naming the field that is missing, unknown or wrong."""
-        try:
-            value = json.loads(text)
-        except ValueError as error:
-            raise OrderError(f"order: not JSON ({error})") from None
-        return read(Order, value, "order")
+        return _decode(Order, text, "order")
 
 
 @dataclass(frozen=True)
@@ -201,16 +197,20 @@ class Declared:
     @staticmethod
     def from_json(text: str) -> Declared:
         """Reads a declaration; raises OrderError as `Order.from_json` does."""
-        try:
-            value = json.loads(text)
-        except ValueError as error:
-            raise OrderError(f"service: not JSON ({error})") from None
-        return read(Declared, value, "service")
+        return _decode(Declared, text, "service")
 
 
 def text_digest(text: str) -> str:
     """SHA-256 of a text in UTF-8, hexadecimal."""
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+
+def _decode(kind: type[T], text: str, where: str) -> T:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise OrderError(f"{where}: not JSON ({error})") from None
+    return read(kind, value, where)
 
 
 def read(kind: type[T], value: Any, where: str) -> T:
