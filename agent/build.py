@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import zipfile
@@ -30,8 +31,9 @@ class Archive:
     digest: str
 
 
+@functools.cache
 def build(source: Path = SOURCE) -> Archive:
-    """One executable zip archive with fixed dates and order.
+    """One executable zip archive with fixed dates and order; made once in a process.
 
     Stored, not compressed: compressed bytes depend on the zlib of the machine that builds.
     """

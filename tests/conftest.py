@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 
+# Some tests load gRPC, and some fork; its own work around a fork aborts the child now and then.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
 
 def pytest_report_header() -> str:
     real = os.environ.get("CUTOVER_REAL_PLUGIN")

@@ -10,7 +10,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sandbox import Host, SandboxError, find, hosts, start
-from sandbox.cgroups import join_groups_of
 from sandbox.host import ENVIRONMENT
 
 
@@ -55,8 +54,6 @@ def enter_host(said: argparse.Namespace) -> int:
     argv = [word for word in said.argv if word != "--"] or ["bash", "-l"]
     host = find(said.name, said.state)
     command = host.enter_command(argv)
-    if host.leader:
-        join_groups_of(host.leader)
     os.execvpe(command[0], command, {**ENVIRONMENT, "TERM": os.environ.get("TERM", "dumb")})
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -24,14 +26,20 @@ def join(group: str) -> None:
         (hierarchy / group / "cgroup.procs").write_text(str(os.getpid()))
 
 
-def join_groups_of(pid: int) -> None:
-    """Put this process where that one is."""
+def joining(pid: int, argv: Sequence[str]) -> list[str]:
+    """The command line that runs argv in the groups where that process is.
+
+    A shell joins them, not this process between fork and exec: a fork of a program that has
+    threads (gRPC's, say) may abort.
+    """
     named = (line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines())
     paths = {controllers: path for _, controllers, path in named}
+    joins = ""
     for hierarchy in hierarchies():
         v1 = (hierarchy / "release_agent").exists()
         group = hierarchy / paths["name=systemd" if v1 else ""].lstrip("/")
-        (group / "cgroup.procs").write_text(str(os.getpid()))
+        joins += f"echo $$ >{shlex.quote(str(group / 'cgroup.procs'))}; "
+    return ["sh", "-c", f'{joins}exec "$@"', "sh", *argv]
 
 
 def members(group: str) -> set[int]:

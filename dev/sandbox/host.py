@@ -93,7 +93,6 @@ class Host:
             capture_output=True,
             env={**ENVIRONMENT, **(env or {})},
             timeout=timeout,
-            preexec_fn=self._join_group,
         )
         if check and done.returncode:
             said = done.stderr.strip() or done.stdout.strip()
@@ -101,11 +100,12 @@ class Host:
         return done
 
     def enter_command(self, argv: Sequence[str]) -> list[str]:
-        """The command line that runs argv inside."""
+        """The command line that runs argv inside, as a process of the host's groups."""
         if not self.leader:
             raise SandboxError(f"Practice host '{self.name}' is off: boot() it first.")
         home = f"--wd=/proc/{self.leader}/root/root"
-        return ["nsenter", "-t", str(self.leader), "--all", home, "--", *argv]
+        enter = ["nsenter", "-t", str(self.leader), "--all", home, "--", *argv]
+        return cgroups.joining(self.leader, enter)
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
         """Write a file in the host, and its missing folders."""
@@ -190,9 +190,6 @@ class Host:
                 return connection.recv(4) == b"SSH-"
         except OSError:
             return False
-
-    def _join_group(self) -> None:
-        cgroups.join_groups_of(self.leader or os.getpid())
 
 
 def find(name: str, state: Path | None = None) -> Host:

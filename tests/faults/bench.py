@@ -92,7 +92,6 @@ class Bench:
         }
         self.stack.configure(active=SGLANG, hosts={"box": settings(host, hooks=hooks)})
         self.stack.up()
-        self.serves = SGLANG
 
     def _prepare(self) -> None:
         self.host.write("/etc/systemd/system-generators/practice-hold", GENERATOR, 0o755)
@@ -102,7 +101,7 @@ class Bench:
 
     def strike(self, row: Row) -> Result:
         """Switches to the other model, lets the fault strike, and looks at the end."""
-        old, new = self.serves, VLLM if self.serves == SGLANG else SGLANG
+        old, new = self._sides()
         result = Result(row.phase, row.fault, row.expected)
         self._misbehave(row, new)
         self._hold(row)
@@ -161,7 +160,7 @@ class Bench:
             state = self._state()
             return bool(state and state["id"] != known and strikes in state["begun"])
 
-        inject.wait(there, 120, f"the transaction comes to {strikes}: {self._said()}")
+        inject.wait(there, 120, f"the transaction comes to {strikes}", self._said)
 
     def _await_end(self, known: str, seconds: int) -> str:
         """Waits for the outcome, whoever brings it about; the last one that is there if none."""
@@ -205,7 +204,15 @@ class Bench:
             run = self.stack.up()
         if self._asked() != MODELS[new] or enabled(self.host) != {UNITS[new]}:
             result.problems.append("the second up did not converge")
-        self.serves = new
+
+    def _sides(self) -> tuple[str, str]:
+        """Who serves and who shall; after a row that broke off, whatever it left is mended."""
+        for old, new in ((SGLANG, VLLM), (VLLM, SGLANG)):
+            if self._asked() == MODELS[old]:
+                return old, new
+        self.stack.configure(active=SGLANG)
+        self.stack.up()
+        return SGLANG, VLLM
 
     def _heal(self, client: inject.Client) -> None:
         inject.speak(self.host)

@@ -102,6 +102,9 @@ MISBEHAVIOUR: dict[tuple[str, str], dict[str, object]] = {
 }
 
 
-def wait(check: Callable[[], object], seconds: float, what: str) -> None:
-    """Polls until something is so; an error names it where it never is."""
-    assert wait_for(lambda: bool(check()), Deadline(seconds)), f"within {seconds:.0f} s: {what}"
+def wait(
+    check: Callable[[], object], seconds: float, what: str, said: Callable[[], str] = str
+) -> None:
+    """Polls until something is so; an error names it, and what was said, where it never is."""
+    met = wait_for(lambda: bool(check()), Deadline(seconds))
+    assert met, f"within {seconds:.0f} s: {what}: {said()}"
