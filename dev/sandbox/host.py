@@ -16,7 +16,7 @@ from types import TracebackType
 
 from sandbox import cgroups, keys, processes
 from sandbox.errors import SandboxError
-from sandbox.overlay import remove_tree
+from sandbox.overlay import copy_tree, remove_tree
 from sandbox.places import state_root
 
 HERE = Path(__file__).parent
@@ -146,6 +146,19 @@ class Host:
             time.sleep(0.01)
         (self.folder / "leader").unlink(missing_ok=True)
         cgroups.remove(self.group)
+
+    def save_disk(self) -> None:
+        """Keep the disk as it is now, while the host is off, for `rewind`."""
+        copy_tree(self.folder / "disk/upper", self.folder / "disk/saved")
+
+    def rewind(self) -> None:
+        """Cut the power, forget everything since `save_disk`, and boot."""
+        self.power_off()
+        for part in ("upper", "work"):
+            remove_tree(self.folder / "disk" / part)
+        (self.folder / "disk/work").mkdir()
+        copy_tree(self.folder / "disk/saved", self.folder / "disk/upper")
+        self.boot()
 
     def stop(self) -> None:
         """Shut down and remove everything that belongs to the host."""

@@ -32,3 +32,8 @@ def remove_tree(path: Path) -> None:
         if Path(point).is_relative_to(path):
             subprocess.run(["umount", point], check=True)
     shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a layer with the owners, and the marks by which it hides what is below it."""
+    subprocess.run(["cp", "--archive", str(source), str(target)], check=True)

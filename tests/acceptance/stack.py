@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import urllib.request
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,13 +54,15 @@ class Stack:
         for deployment in catalogue:
             shutil.copy(ROOT / "deployments" / f"{deployment}.yaml", folder / "deployments")
         (folder / "state").mkdir()
-        self.env = {
-            **os.environ,
-            "PULUMI_BACKEND_URL": f"file://{folder}/state",
-            "PULUMI_CONFIG_PASSPHRASE": "practice",
-            "NO_COLOR": "1",
-        }
+        self.env = environment(folder)
         self._run("stack", "init", name)
+
+    def copy_to(self, folder: Path) -> Stack:
+        """The same stack with all that it is in, in another folder."""
+        shutil.copytree(self.folder, folder, symlinks=True, dirs_exist_ok=True)
+        made = copy(self)
+        made.folder, made.env = folder, environment(folder)
+        return made
 
     # Config.
 
@@ -143,6 +146,16 @@ class Stack:
         )
         assert not (check and done.returncode), done.stdout
         return Run(done.returncode, done.stdout)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """What the CLI needs to know of the world, with its state in the folder."""
+    return {
+        **os.environ,
+        "PULUMI_BACKEND_URL": f"file://{folder}/state",
+        "PULUMI_CONFIG_PASSPHRASE": "practice",
+        "NO_COLOR": "1",
+    }
 
 
 def settings(host: Host, **changes: Any) -> dict[str, Any]:

@@ -318,10 +318,16 @@ def test_two_hosts_stand_side_by_side_and_stopping_one_leaves_nothing(
     assert box.ssh("true").returncode == 0
 
 
-def test_a_power_cut_keeps_the_disk_and_a_reboot_comes_back(worker_id: str) -> None:
+def test_a_power_cut_keeps_the_disk_a_reboot_comes_back_and_a_rewind_forgets(
+    worker_id: str,
+) -> None:
     with start(f"power-{worker_id}") as one:
         one.write("/root/note", "kept")
+        one.exec(["rm", "/etc/debian_version"])
         first = one.read("/proc/sys/kernel/random/boot_id")
+        one.shut_down()
+        one.save_disk()
+        one.boot()
         one.power_off()
         assert one.state == "off"
         one.boot()
@@ -329,6 +335,11 @@ def test_a_power_cut_keeps_the_disk_and_a_reboot_comes_back(worker_id: str) -> N
         assert one.read("/root/note") == "kept" and first != second
         one.exec(["systemctl", "reboot"])
         until(lambda: one.state == "up" and _boot_id(one) not in ("", second))
+        one.write("/root/note", "overwritten")
+        one.write("/etc/debian_version", "back")
+        one.rewind()
+        assert one.read("/root/note") == "kept"
+        assert one.exec(["test", "-e", "/etc/debian_version"], check=False).returncode == 1
 
 
 def _boot_id(host: Host) -> str:
