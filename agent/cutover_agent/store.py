@@ -175,8 +175,8 @@ class Store:
 
     def staged(self) -> Order | None:
         """The last order that passed every check of `stage`."""
-        text = read_text(self.root / "staged.json")
-        return None if text is None else Order.from_json(text)
+        value = read_json(self.root / "staged.json", None)
+        return None if value is None else read(Order, value, "staged.json")
 
     def set_staged(self, order: Order) -> None:
         """Leaves the complete, checked order on the host."""
