@@ -98,7 +98,8 @@ def explain(order: Order, attempt: Attempt) -> str:
         )
     else:
         lines.append(f"{order.host}: NOTHING SERVES on this host now")
-    other = f", or set `active` to {back['deployment']}" if back else ""
+    declared = back and back.get("ours", True)
+    other = f", or set `active` to {back['deployment']}" if back and declared else ""
     lines.append(f"{order.host}: next: mend the cause and run `pulumi up` again{other}")
     return "\n".join(lines)
 

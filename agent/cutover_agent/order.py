@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 WIRE_VERSION = 1
 POLICIES = ("managed", "engines")
 NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
-UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]*\.service")
+UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.@\\-]*\.service")
+"""Ours and those of others, which may be instances (`vllm@a.service`)."""
 
 T = TypeVar("T")
 

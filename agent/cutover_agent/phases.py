@@ -136,9 +136,9 @@ class Phases:
         """Leaves the units of others stopped that held the GPUs."""
         aside.keep(self.store, self.tell)
 
-    def put_back_aside(self) -> bool:
-        """Starts and enables the units of others again; whether there were any."""
-        return aside.put_back(self.store, self.tell)
+    def put_back_aside(self, start: bool = True) -> bool:
+        """Enables the units of others again, and starts them; whether there were any."""
+        return aside.put_back(self.store, self.tell, start)
 
     def before_stop(self, order: Order) -> None:
         """Lets the host's owner prepare; raises Refused where that fails."""

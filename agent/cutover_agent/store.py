@@ -47,6 +47,11 @@ class Serving:
     stale: bool = False
     """Whether its process was started from files that somebody had changed by hand."""
 
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a unit of somebody else, whose files are not ours to write."""
+        return not self.order.unit_digest
+
 
 class Store:
     """The agent's folder; every write is atomic."""
@@ -169,8 +174,10 @@ class Store:
         return None if value is None else read(Serving, value, "before.json")
 
     def set_before(self, serving: Serving | None) -> None:
-        """Remembers what `cutover back` serves again."""
-        if serving:
+        """Remembers what `cutover back` serves again; a unit of somebody else is none of that."""
+        if serving is None or serving.foreign:
+            remove(self.root / "before.json")
+        else:
             write_json(self.root / "before.json", dataclasses.asdict(serving))
 
     def staged(self) -> Order | None:
