@@ -112,8 +112,13 @@ class Store:
         return {owner: read(Record, value, "owners.json") for owner, value in found.items()}
 
     def own(self, record: Record) -> None:
-        """Makes `record.owner` the owner of what the record names."""
-        self._write_records({**self.records(), record.owner: record})
+        """Makes `record.owner` the one owner of what the record names.
+
+        Who owned it until now owns it no more: its resource was renamed, and will be deleted.
+        """
+        what = (record.kind, record.deployment)
+        others = {o: r for o, r in self.records().items() if (r.kind, r.deployment) != what}
+        self._write_records({**others, record.owner: record})
 
     def disown(self, owner: str) -> None:
         """Forgets an owner; what it owned stays."""

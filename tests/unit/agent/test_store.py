@@ -67,6 +67,14 @@ def test_owners_come_and_go_and_a_put_is_found_by_kind_and_deployment(store: Sto
         store.put_digest("env", "small")
 
 
+def test_a_renamed_owner_takes_over_and_the_old_one_owns_nothing_more(store: Store) -> None:
+    put(store, ENV, "KEY=1\n")
+    put(store, UNIT, "[Unit]\n")
+    digest = put(store, replace(ENV, owner="Renamed::box-small-env"), "KEY=2\n")
+    assert set(store.records()) == {"Renamed::box-small-env", UNIT.owner}
+    assert store.put_digest("env", "small") == digest
+
+
 def test_our_units_are_those_put_and_those_written_and_not_yet_removed(store: Store) -> None:
     put(store, UNIT, "[Unit]\n")
     store.note_installed(Path("/etc/systemd/system/old.service"), "d" * 64)
