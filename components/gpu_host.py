@@ -122,7 +122,7 @@ def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str
         "environment": served.get("environment"),
         "warnings": [
             *served.get("environment_faults", []),
-            *([served["slow"]] if "slow" in served else []),
+            *([served["doubt"]] if "doubt" in served else []),
         ]
         or None,
     }
