@@ -84,19 +84,34 @@ async def _ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
     return dict(zip(questions, found, strict=True))
 
 
-async def _ask(question: Question, archive: build.Archive) -> Answer:
-    import asyncssh
+class _AtJumpHost(Exception):
+    """The way ends at the jump host; the cause says why."""
 
+
+async def _ask(question: Question, archive: build.Archive) -> Answer:
+    host = question.host
     try:
         return await asyncio.wait_for(_answer(question, archive), ANSWER_SECONDS)
-    except asyncssh.HostKeyNotVerifiable:
-        return NoFacts("it shows another host key than the pinned one", stranger=True)
-    except asyncssh.PermissionDenied:
-        return NoFacts(f"{question.host.user} is not let in with this key")
-    except TimeoutError:
-        return NoFacts(f"no answer within {ANSWER_SECONDS} s")
-    except (OSError, asyncssh.Error, ValueError) as error:
-        return NoFacts(str(error).partition("\n")[0] or type(error).__name__)
+    except _AtJumpHost as end:
+        assert host.proxy and end.__cause__
+        return _why_not(end.__cause__, host.proxy, "the jump host: ", "proxy.host_key")
+    except Exception as error:
+        return _why_not(error, host, "", "host_key")
+
+
+def _why_not(error: BaseException, hop: Host | Proxy, where: str, pin: str) -> NoFacts:
+    import asyncssh
+
+    if isinstance(error, asyncssh.HostKeyNotVerifiable):
+        reason = f"{where}it shows another host key than the pinned one"
+        return NoFacts(reason, pin, hop.address)
+    if isinstance(error, asyncssh.PermissionDenied):
+        return NoFacts(f"{where}{hop.user} is not let in with this key")
+    if isinstance(error, TimeoutError):
+        return NoFacts(f"{where}no answer within {ANSWER_SECONDS} s")
+    if isinstance(error, (OSError, asyncssh.Error, ValueError)):
+        return NoFacts(where + (str(error).partition("\n")[0] or type(error).__name__))
+    raise error
 
 
 async def _answer(question: Question, archive: build.Archive) -> Answer:
@@ -105,7 +120,10 @@ async def _answer(question: Question, archive: build.Archive) -> Answer:
         tunnel = None
         if host.proxy:
             phrase = None if host.proxy.key_file else host.key_passphrase
-            tunnel = await _connect(host.proxy, question.keys.proxy, phrase, None)
+            try:
+                tunnel = await _connect(host.proxy, question.keys.proxy, phrase, None)
+            except Exception as error:
+                raise _AtJumpHost from error
             opened.push_async_exit(tunnel)
         connection = await _connect(host, question.keys.host, host.key_passphrase, tunnel)
         opened.push_async_exit(connection)

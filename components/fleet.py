@@ -21,7 +21,7 @@ from cutover.facts import NO_FACTS, Answer, NoFacts
 from cutover.host import Keys
 from cutover.orders import order_for
 from cutover.selection import active_deployments
-from cutover.settings import Host, Settings, load_settings, private_key, proxy_key
+from cutover.settings import Settings, load_settings, private_key, proxy_key
 from cutover.units import render_unit
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def build(
     from components.gpu_host import GpuHost, GpuHostArgs
 
     found = answers.answers() if answers else {}
-    stop_at_strangers(settings.hosts, found)
+    stop_at_strangers(found)
     moment = int(time.time())
     before: Step | None = None
     done: dict[str, pulumi.Output[Any]] = {}
@@ -91,15 +91,15 @@ def ask(settings: Settings, active: Mapping[str, Deployment], keys: Mapping[str,
     return Facts(questions)
 
 
-def stop_at_strangers(hosts: Mapping[str, Host], found: Mapping[str, Answer]) -> None:
+def stop_at_strangers(found: Mapping[str, Answer]) -> None:
     """Ends the run before the first command where a host shows another key than its pin."""
     file = f"Pulumi.{pulumi.get_stack()}.yaml"
     for name, answer in found.items():
         if isinstance(answer, NoFacts) and answer.stranger:
             pulumi.log.error(
-                f"{file}: hosts.{name}.host_key: {hosts[name].address} shows another key: if the "
-                "host was installed anew, compare its key there and pin that one; if not, somebody "
-                "may be in between, and nothing was sent to it"
+                f"{file}: hosts.{name}.{answer.stranger}: {answer.address} shows another key: if "
+                "the host was installed anew, compare its key there and pin that one; if not, "
+                "somebody may be in between, and nothing was sent to it"
             )
             sys.exit(ALREADY_TOLD)
 

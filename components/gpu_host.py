@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pulumi
-from pulumi_command import remote
 
 from components.agent import agent_step
+from components.connection import connection
 from components.model_deployment import ModelDeployment, ModelDeploymentArgs
 from components.release import cutover
 from components.step import Channel, Step, owner
@@ -23,8 +23,6 @@ from cutover.settings import Host
 from cutover.units import render_environment, render_unit
 
 TYPE = "cutover:index:GpuHost"
-SECONDS_TO_DIAL = 15
-DIALS = 4
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,9 @@ class GpuHost(pulumi.ComponentResource):
         """`after` is the step of another host that this one's cutover waits for."""
         super().__init__(TYPE, name)
         host = args.host
-        channel = Channel(name, connection(args), host.uses_sudo, host.gone, host.protect)
+        channel = Channel(
+            name, connection(host, args.keys), host.uses_sudo, host.gone, host.protect
+        )
         order = order_for(name, args.host, args.active, render_unit(args.active))
         tell(name, args.host, args.facts, order, self)
 
@@ -107,43 +107,6 @@ class GpuHost(pulumi.ComponentResource):
         self.register_outputs({"result": self.result})
 
 
-def connection(args: GpuHostArgs) -> remote.ConnectionArgs:
-    """How the provider logs in."""
-    host = args.host
-    return remote.ConnectionArgs(
-        host=host.address,
-        port=host.port,
-        user=host.user,
-        private_key=_secret(args.keys.host),
-        private_key_password=_secret(host.key_passphrase),
-        host_key=host.host_key,
-        dial_error_limit=DIALS,
-        per_dial_timeout=SECONDS_TO_DIAL,
-        proxy=proxy(args),
-    )
-
-
-def proxy(args: GpuHostArgs) -> remote.ProxyConnectionArgs | None:
-    """The jump host on the way, if there is one."""
-    hop = args.host.proxy
-    if hop is None:
-        return None
-    return remote.ProxyConnectionArgs(
-        host=hop.address,
-        port=hop.port,
-        user=hop.user,
-        private_key=_secret(args.keys.proxy),
-        private_key_password=None if hop.key_file else _secret(args.host.key_passphrase),
-        host_key=hop.host_key,
-        dial_error_limit=DIALS,
-        per_dial_timeout=SECONDS_TO_DIAL,
-    )
-
-
-def _secret(text: str | None) -> pulumi.Output[str] | None:
-    return pulumi.Output.secret(text) if text else None
-
-
 def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str, Any]:
     """The stack's output for one host; a figure that was not measured is left out."""
     gate = served.get("gate") or gated.get("gate") or {}
@@ -159,7 +122,7 @@ def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str
         "environment": served.get("environment"),
         "warnings": [
             *served.get("environment_faults", []),
-            *([served["slow"]] if "slow" in served else []),
+            *([served["doubt"]] if "doubt" in served else []),
         ]
         or None,
     }

@@ -31,8 +31,10 @@ class NoFacts:
 
     reason: str = ""
     """Why it did not answer; empty where facts are switched off."""
-    stranger: bool = False
-    """It shows another host key than the pinned one: nothing may be sent to it."""
+    stranger: str = ""
+    """Field of the pin that differs from the key shown: nothing may be sent there; else empty."""
+    address: str = ""
+    """Where that other key was shown."""
 
     @property
     def sentence(self) -> str:

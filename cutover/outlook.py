@@ -61,7 +61,8 @@ def _headline(value: Mapping[str, Any], order: Order) -> str:
     if serves and not will_switch(value, order):
         return now
     loads = value.get("loads", {})
-    return f"{now} -> {order.deployment}; {_cost(order, loads, serves)}"
+    back = value.get("way_back") or "there is no way back"
+    return f"{now} -> {order.deployment}; {_cost(order, loads, serves, back)}"
 
 
 def _serving(serves: Mapping[str, Any], used: Sequence[int]) -> str:
@@ -78,7 +79,9 @@ def _serving(serves: Mapping[str, Any], used: Sequence[int]) -> str:
     return f"{name} {health} ({', '.join(about)})"
 
 
-def _cost(order: Order, loads: Mapping[str, float], serves: Mapping[str, Any] | None) -> str:
+def _cost(
+    order: Order, loads: Mapping[str, float], serves: Mapping[str, Any] | None, way_back: str
+) -> str:
     limits = order.deadlines
     once = limits.stop + limits.release + limits.gate + limits.load + limits.smoke
     load = loads.get(order.deployment)
@@ -89,8 +92,8 @@ def _cost(order: Order, loads: Mapping[str, float], serves: Mapping[str, Any] | 
             f"nothing serves for about {duration(load + RESTART_SECONDS)} "
             f"(load {duration(load)} last time)"
         )
-    if not serves:
-        return usual.replace("nothing serves for", "ready in") + "; there is no way back"
+    if not serves or serves["seconds"] is None:
+        return f"{usual.replace('nothing serves for', 'ready in')}; {way_back}"
     back = limits.load + limits.smoke
     name = serves["deployment"]
     return f"{usual}, at most {duration(once + back)} if it fails; back to {name} on failure"

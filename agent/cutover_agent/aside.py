@@ -66,7 +66,7 @@ def restart_companions(store: Store, tell: Tell) -> None:
             _start(one.unit, tell)
 
 
-def put_back(store: Store, tell: Tell) -> bool:
+def put_back(store: Store, tell: Tell, start: bool = True) -> bool:
     """Undoes all of it: Restart=, enablement, and what ran runs again; whether there was any."""
     units = remembered(store)
     if not units:
@@ -75,7 +75,8 @@ def put_back(store: Store, tell: Tell) -> bool:
     for one in units:
         if one.enabled:
             systemd.call("enable", one.unit, check=False)
-        _start(one.unit, tell)
+        if start:
+            _start(one.unit, tell)
     remove(_file(store))
     return True
 

@@ -157,7 +157,7 @@ class Journal:
 
     def order(self) -> Order:
         """The order that the transaction carries out."""
-        return Order.from_json((self.folder / "order.json").read_text())
+        return read(Order, read_json(self.folder / "order.json", None), "order.json")
 
     def save(self, attempt: Attempt) -> None:
         """Keeps the attempt's state."""

@@ -24,11 +24,20 @@ def ask(order: Probe, key: Optional[str], seconds: float) -> Answer:
         finally:
             for job in jobs:
                 job.cancel()
-    return Answer(answers[-1].text, sum(answer.tokens for answer in answers), now() - started)
+    tokens, last = sum(answer.tokens for answer in answers), answers[-1]
+    return Answer(last.text, tokens, now() - started, last.still_thinking)
 
 
-def warning(order: Probe, tokens_per_second: float) -> str:
-    """A sentence where the model answers slower than it should; empty where it does not."""
+def warning(order: Probe, answer: Answer) -> str:
+    """A sentence where the model answers slower than it should, or did not come to its answer;
+    empty where neither is so.
+    """
+    if answer.still_thinking:
+        return (
+            f"the model still thought when its {order.max_tokens} tokens were used up, so that "
+            "there is no answer to look at: set a larger smoke.max_tokens"
+        )
+    tokens_per_second = answer.tokens_per_second
     if not tokens_per_second < order.min_tokens_per_second:
         return ""
     asked = f"{order.requests} requests, {order.concurrency} at once"

@@ -1,4 +1,4 @@
-"""A server that somebody started by hand, kept as a unit: the way back to it."""
+"""How a server was started by hand, and a unit that starts it so again."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ import shutil
 from dataclasses import dataclass
 from typing import Optional
 
-from . import environment, ports, probe
-from .install import CAPTURED
-from .order import Order, Probe
+from . import environment
 from .processes import Process
-from .release_plan import Tree
-from .store import Serving, Store
 
 DEPLOYMENT = "by-hand"
-KEY = "CUTOVER_API_KEY"
-"""Where a key that was given on the command line is kept for the probe."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 # What a service manager or a login gave this one process, and nobody else may have.
@@ -32,16 +26,6 @@ class Started:
     environ: dict[str, str]
     folder: str
     user: str
-
-
-def ask(tree: Tree) -> Optional[Probe]:
-    """How to ask a server, from the port that it really listens on and the model it lists."""
-    pids = {process.pid for process in tree.members}
-    key = _key(started(tree.root))
-    for url in ports.urls_of(pids):
-        for model in probe.models(url, key):
-            return Probe(url, model)
-    return None
 
 
 def started(process: Process) -> Optional[Started]:
@@ -70,26 +54,6 @@ def parse_environ(raw: bytes) -> dict[str, str]:
     """Variables of a process that can be given to another one."""
     pairs = (item.partition("=") for item in raw.decode(errors="surrogateescape").split("\0"))
     return {n: v for n, eq, v in pairs if eq and _NAME.fullmatch(n) and not _OWN.match(n)}
-
-
-def keep(store: Store, order: Order, tree: Tree, asked: Probe) -> Optional[Serving]:
-    """Keeps a server as a unit in the store; None where it cannot be started again."""
-    how = started(tree.root)
-    if how is None:
-        return None
-    key = _key(how)
-    environ = {**how.environ, **({KEY: key} if key else {})}
-    lines = [environment.line(name, value) for name, value in environ.items()]
-    unit = store.keep(unit_text(how))
-    env = store.keep("# Written by cutover: the environment of a server started by hand.\n"
-                     + "".join(f"{line}\n" for line in lines))  # fmt: skip
-    asked = Probe(asked.url, asked.model, api_key_env=KEY if key else "")
-    gpus = tuple(range(order.host_gpus))
-    taken = Order(
-        order.host, order.host_gpus, DEPLOYMENT, CAPTURED, unit, gpus, "/", asked,
-        policy=order.policy, deadlines=order.deadlines,
-    )  # fmt: skip
-    return Serving(taken, env, "", 0.0)
 
 
 def unit_text(how: Started) -> str:
@@ -125,7 +89,8 @@ def quoted(word: str) -> str:
     return '"' + text.replace("\n", "\\n").replace("\t", "\\t") + '"'
 
 
-def _key(how: Optional[Started]) -> str:
+def key_of(how: Optional[Started]) -> str:
+    """The API key that a server was started with; empty where it has none, or nobody knows."""
     if how is None:
         return ""
     for position, word in enumerate(how.argv):

@@ -67,3 +67,9 @@ def session_of(path: str) -> str:
     """The login session that owns a control group, such as `session-3.scope`; empty for none."""
     match = re.search(r"/(session-[^/]+\.scope|user@\d+\.service)", path)
     return match.group(1) if match else ""
+
+
+def users_service_of(path: str) -> str:
+    """The service of a user's own service manager that owns a control group; empty for none."""
+    match = re.search(r"/user@\d+\.service/(?:.*/)?([^/]+\.service)(?:/|$)", path)
+    return match.group(1) if match else ""

@@ -13,6 +13,7 @@ from .bound import bound
 from .checks import check
 from .clock import Deadline, now, wait_for
 from .follow import Failed, await_end, follow, result, say
+from .history import make_room
 from .order import Order
 from .previous import way_back
 from .serving import is_healthy, is_right, key_of
@@ -70,6 +71,7 @@ def converge(store: Store, order: Order, until: str) -> dict[str, Any]:
             adopt(store, order)
         action, last = _decide(store, order, until)
         if action == "stage":
+            _tell_untold(store)
             return stage(store, order)
         if action == "pass":
             return passed(store, order)
@@ -81,6 +83,7 @@ def converge(store: Store, order: Order, until: str) -> dict[str, Any]:
             )
         if action == "start":
             env_digest = store.put_digest("env", order.deployment)
+            store.set_staged(order)  # somebody else may have staged another one meanwhile
             journal: Optional[Journal] = start(store, order, env_digest, owner())
         else:
             journal = latest(store)
@@ -128,6 +131,17 @@ def stage(store: Store, order: Order) -> dict[str, Any]:
     return {"receipt": new_id(), "deployment": order.deployment, "bound": promised.seconds}
 
 
+def _tell_untold(store: Store) -> None:
+    """A new run begins, so that its later steps try again, whatever the last one did not hear."""
+    journal = latest(store)
+    last = journal.load() if journal else None
+    if journal and last and last.failed and not last.told:
+        reason = last.error.partition("\n")[0]
+        say(f"the last cutover to {last.deployment} failed when nobody listened: {reason}")
+        last.told = True
+        journal.save(last)
+
+
 def _why_again(store: Store, order: Order) -> list[str]:
     """Why a model that serves is started again although its unit is the same."""
     serving = store.serving()
@@ -153,6 +167,7 @@ def passed(store: Store, order: Order) -> dict[str, Any]:
 
 def start(store: Store, order: Order, env_digest: str, owner: str) -> Journal:
     """Starts the transient unit that carries the whole order out, whoever goes away meanwhile."""
+    make_room(store)
     journal = Journal(store, new_id())
     journal.create(order, env_digest, owner)
     serving = store.serving()

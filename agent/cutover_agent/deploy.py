@@ -10,7 +10,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from . import recovery, systemd
+from . import lock, recovery, systemd
 from .files import read_text, write_atomic
 from .install import UNITS
 from .store import Store
@@ -74,6 +74,7 @@ def remove(store: Store) -> None:
     LINK.unlink(missing_ok=True)
     shutil.rmtree(LIBRARY, ignore_errors=True)
     shutil.rmtree(store.root, ignore_errors=True)
+    shutil.rmtree(lock.FOLDER, ignore_errors=True)
 
 
 def own_archive() -> Path:

@@ -87,7 +87,10 @@ def broken_off(host: str, attempt: Attempt) -> str:
 
 def explain(order: Order, attempt: Attempt) -> str:
     """What failed and why, what serves now and what to do next, a line each."""
-    lines = [f"{order.host}: {order.deployment} does not serve: {attempt.error[:MOST_CHARACTERS]}"]
+    error = attempt.error
+    if len(error) > MOST_CHARACTERS:
+        error = f"{error[:MOST_CHARACTERS]} ... (cut: `cutover log` on the host has it all)"
+    lines = [f"{order.host}: {order.deployment} does not serve: {error}"]
     back = attempt.evidence.get("back")
     if attempt.outcome in ("refused", "broken-off"):
         lines.append(f"{order.host}: nothing was stopped or changed")
@@ -98,7 +101,8 @@ def explain(order: Order, attempt: Attempt) -> str:
         )
     else:
         lines.append(f"{order.host}: NOTHING SERVES on this host now")
-    other = f", or set `active` to {back['deployment']}" if back else ""
+    declared = back and back.get("ours", True)
+    other = f", or set `active` to {back['deployment']}" if back and declared else ""
     lines.append(f"{order.host}: next: mend the cause and run `pulumi up` again{other}")
     return "\n".join(lines)
 

@@ -1,18 +1,28 @@
-"""What earlier cutovers of this host took."""
+"""Earlier cutovers of this host: how many are remembered, and what they took."""
 
 from __future__ import annotations
+
+import shutil
 
 from .attempt import attempts
 from .store import Store
 
-READ = 50
-"""How many transactions are looked at, newest first."""
+KEPT = 50
+"""How many transactions a host remembers."""
+
+
+def make_room(store: Store) -> None:
+    """Forgets the oldest transactions, so that with a new one there are no more than KEPT."""
+    kept = list(attempts(store))[-(KEPT - 1) :]
+    for folder in store.transactions.iterdir():
+        if folder.name not in kept:
+            shutil.rmtree(folder)
 
 
 def last_loads(store: Store) -> dict[str, float]:
     """Seconds that the last load of each deployment took."""
     found: dict[str, float] = {}
-    for attempt in list(reversed(attempts(store).values()))[:READ]:
+    for attempt in reversed(attempts(store).values()):
         if attempt.outcome == "serving" and "load_seconds" in attempt.evidence:
             found.setdefault(attempt.deployment, attempt.evidence["load_seconds"])
     return found

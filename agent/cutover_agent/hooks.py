@@ -48,5 +48,7 @@ def _run(name: str, argv: tuple[str, ...], order: Order, tell: Callable[[str], N
         output.seek(0)
         last = output.read().strip().rpartition("\n")[2][:200]
     said = f"{name}: {argv[0]} exits {code}{': ' if last else ''}{last}"
+    if code:
+        return said
     tell(said)
-    return said if code else ""
+    return ""

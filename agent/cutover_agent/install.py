@@ -107,7 +107,9 @@ def retire_orphans(store: Store) -> list[str]:
 
     A unit that runs stays, with its environment: it serves until another model does.
     """
-    owned = {record.deployment: record.unit for record in store.records().values()}
+    # A service's record names the unit that it had at its last `up`.
+    puts = [record for record in store.records().values() if record.kind != "service"]
+    owned = {record.deployment: record.unit for record in puts}
     kept = {str(UNITS / unit) for unit in owned.values()}
     kept |= {str(environment.path(deployment)) for deployment in owned}
     kept |= {str(key_file.path(deployment)) for deployment in owned}

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 WIRE_VERSION = 1
 POLICIES = ("managed", "engines")
 NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
-UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]*\.service")
+UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.@\\-]*\.service")
+"""Ours and those of others, which may be instances (`vllm@a.service`)."""
 
 T = TypeVar("T")
 
@@ -149,11 +150,6 @@ class Order:
     version: int = WIRE_VERSION
 
     def __post_init__(self) -> None:
-        if self.version != WIRE_VERSION:
-            raise OrderError(
-                f"order: version {self.version} is not {WIRE_VERSION}: program and agent differ, "
-                "run `pulumi up` so that the agent is replaced"
-            )
         if not NAME.fullmatch(self.deployment):
             raise OrderError(f"order: deployment {self.deployment!r} is not a legal name")
         if not UNIT.fullmatch(self.unit):
@@ -175,7 +171,13 @@ class Order:
     @staticmethod
     def from_json(text: str) -> Order:
         """Reads an order; raises OrderError naming the field that is missing, unknown or wrong."""
-        return _decode(Order, text, "order")
+        order = _decode(Order, text, "order")
+        if order.version != WIRE_VERSION:
+            raise OrderError(
+                f"order: version {order.version} is not {WIRE_VERSION}: program and agent differ, "
+                "run `pulumi up` so that the agent is replaced"
+            )
+        return order
 
 
 @dataclass(frozen=True)
@@ -210,36 +212,45 @@ def _decode(kind: type[T], text: str, where: str) -> T:
         value = json.loads(text)
     except ValueError as error:
         raise OrderError(f"{where}: not JSON ({error})") from None
-    return read(kind, value, where)
+    return _build(kind, value, where, strict=True)
 
 
 def read(kind: type[T], value: Any, where: str) -> T:
-    """Builds a dataclass from decoded JSON, strictly; `where` names it in OrderError's sentence."""
+    """Builds a dataclass from what the host itself remembers; `where` names it in OrderError.
+
+    Another version of the agent may have written it: fields that this one does not know are left
+    out, and those that it lacks have their defaults. So every field that is added has a default,
+    and none ever changes its meaning.
+    """
+    return _build(kind, value, where, strict=False)
+
+
+def _build(kind: type[T], value: Any, where: str, strict: bool) -> T:
     if not isinstance(value, dict):
         raise OrderError(f"{where}: expected an object, got {type(value).__name__}")
     hints = typing.get_type_hints(kind)
     known = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in value:
-        if name not in known:
+        if strict and name not in known:
             raise OrderError(f"{where}.{name}: unknown field")
     built = {}
     for name, spec in known.items():
         if name in value:
-            built[name] = _field(hints[name], value[name], f"{where}.{name}")
+            built[name] = _field(hints[name], value[name], f"{where}.{name}", strict)
         elif spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING:
             raise OrderError(f"{where}.{name}: missing")
     return kind(**built)
 
 
-def _field(hint: Any, value: Any, where: str) -> Any:
+def _field(hint: Any, value: Any, where: str, strict: bool) -> Any:
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return read(hint, value, where)
+        return _build(hint, value, where, strict)
     origin = typing.get_origin(hint)
     if origin in (tuple, list):
         if not isinstance(value, (list, tuple)):
             raise OrderError(f"{where}: expected a list, got {type(value).__name__}")
         inner = typing.get_args(hint)[0]
-        return origin(_field(inner, item, f"{where}[{i}]") for i, item in enumerate(value))
+        return origin(_field(inner, item, f"{where}[{i}]", strict) for i, item in enumerate(value))
     if origin is dict:
         if not isinstance(value, dict):
             raise OrderError(f"{where}: expected an object, got {type(value).__name__}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Optional
 
-from . import checks, dropins, host_files, install
+from . import checks, dropins, host_files, install, previous
 from .adopt import compare
 from .holders import Holder, Landscape, place_of
 from .mask import hide
@@ -53,15 +53,18 @@ def _ahead(store: Store, wanted: Order, unit_text: str, seen: Landscape) -> dict
     taken_over = by_hand is not None and not by_hand.differences
     refused = None if taken_over else install.refusal(store, wanted.unit)
     # Drop-ins of a unit that is ours, or will be, are taken away before `stage` looks.
+    way = None if taken_over else previous.find(store, wanted, plan)
     removed = dropins.reasons(wanted.unit, unit_text, dropins.on_host(wanted.unit))
     repaired = removed if taken_over or wanted.unit in store.units() else []
     refusals = [
         *([] if taken_over else faults),
         *([refused] if refused else []),
+        *([way.sentence] if way and way.refused else []),
         *(reason for reason in host_files.reasons(wanted, unit_text) if reason not in repaired),
     ]
     return {
         "ends": [hide(line) for line in plan.summary()[:MOST]],
         "refusals": [hide(line) for line in refusals[:MOST]],
+        "way_back": hide(way.sentence) if way and not way.refused else "",
         "by_hand": by_hand and dataclasses.asdict(by_hand),
     }

@@ -136,9 +136,9 @@ class Phases:
         """Leaves the units of others stopped that held the GPUs."""
         aside.keep(self.store, self.tell)
 
-    def put_back_aside(self) -> bool:
-        """Starts and enables the units of others again; whether there were any."""
-        return aside.put_back(self.store, self.tell)
+    def put_back_aside(self, start: bool = True) -> bool:
+        """Enables the units of others again, and starts them; whether there were any."""
+        return aside.put_back(self.store, self.tell, start)
 
     def before_stop(self, order: Order) -> None:
         """Lets the host's owner prepare; raises Refused where that fails."""
@@ -192,11 +192,11 @@ class Phases:
         key = key_of(self.store, order, env_digest)
         answer = burst.ask(order.probe, key, order.deadlines.smoke)
         self.tell(f"{answer.text.strip()[:80]!r}, {answer.tokens_per_second} tokens/s")
-        slow = burst.warning(order.probe, answer.tokens_per_second)
-        if slow:
-            self.tell(f"warning: {slow}")
+        doubt = burst.warning(order.probe, answer)
+        if doubt:
+            self.tell(f"warning: {doubt}")
         found = {"answer": answer.text[:200], "tokens_per_second": answer.tokens_per_second}
-        return {**found, "slow": slow} if slow else found
+        return {**found, "doubt": doubt} if doubt else found
 
     def enable_only(self, unit: Optional[str]) -> None:
         """Makes one unit of this program start on boot and no other; None: none at all."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Callable, Optional
 
+from .cgroup import users_service_of
 from .engines import is_engine, is_kernel, is_protected, is_ray
 from .holders import Holder, place_of
 from .processes import Process
@@ -199,6 +200,17 @@ def strange_ray(case: Case) -> Optional[Decision]:
     return Decision(FOREIGN, "it is a worker of Ray of another user: stop that Ray")
 
 
+def users_service(case: Case) -> Optional[Decision]:
+    """A service of a user's own manager, which may start it again whatever is done here."""
+    name, user = users_service_of(case.process.cgroup), case.process.user
+    if not name:
+        return None
+    return Decision(
+        FOREIGN, f"{name} is a service of {user}'s own manager, which may start it again: "
+        f"run `systemctl --user disable --now {name}` as {user}"
+    )  # fmt: skip
+
+
 def serving_unit(case: Case) -> Optional[Decision]:
     """A unit of somebody else that serves a model."""
     if case.unit == "serves":
@@ -237,6 +249,7 @@ RULES: tuple[Rule, ...] = (
     no_engine,
     managed_only,
     strange_ray,
+    users_service,
     serving_unit,
     supervised,
     anything_left,

@@ -2,38 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Optional
 
-from . import capture, systemd
+from . import strangers, systemd
 from .checks import Refused
 from .order import Order
-from .release_plan import ReleasePlan
+from .processes import read_processes
+from .release_plan import ReleasePlan, Tree
 from .store import Serving, Store
+from .strangers import Kept, Server
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way back, or none; nothing on the host is changed by finding it."""
+
+    sentence: str
+    serving: Optional[Serving] = None
+    texts: tuple[str, ...] = ()
+    """What has to be kept in the store for it."""
+    refused: bool = False
+    """Whether there should be one, and is none."""
 
 
 def way_back(store: Store, order: Order, plan: ReleasePlan) -> tuple[Optional[Serving], str]:
     """The way back, and a sentence about it; Refused where there should be one and is none."""
+    way = find(store, order, plan)
+    if way.refused:
+        raise Refused(way.sentence)
+    for text in way.texts:
+        store.keep(text)
+    return way.serving, way.sentence
+
+
+def find(store: Store, order: Order, plan: ReleasePlan) -> Way:
+    """What served before: a deployment of ours, a unit of somebody else, or a process."""
     committed = store.serving()
     if committed and not systemd.state(committed.order.unit).down:
-        return committed, f"{committed.order.deployment} is the way back"
-    answering = [(tree, capture.ask(tree)) for tree in plan.end]
-    servers = [(tree, asked) for tree, asked in answering if asked]
+        return Way(f"{committed.order.deployment} is the way back", committed)
+    servers = [one for one in _candidates(plan) if one]
     if not servers and committed:
-        return committed, f"{committed.order.deployment}, which does not run, is the way back"
+        who = f"{committed.order.deployment}, which does not run,"
+        return Way(f"{who} is the way back", committed)
     if not servers:
-        return None, "there is no way back: nothing serves here now"
-    tree, asked = servers[0]
-    who = ", ".join(f"pid {tree.root.pid} ({tree.root.title})" for tree, _ in servers)
-    kept = capture.keep(store, order, tree, asked) if len(servers) == 1 else None
-    if kept:
-        return kept, (
-            f"{who}, started by hand, is the way back, best effort: it would run again as "
-            f"{kept.order.unit}, with the command, environment, folder and user that it has now"
-        )
-    why = "more than one serves" if len(servers) > 1 else "its environment cannot be read"
+        return Way("there is no way back: nothing serves here now")
+    if len(servers) > 1:
+        return _none(servers, order, "more than one serves")
+    kept = _kept(order, servers[0], plan)
+    if kept is None:
+        return _none(servers, order, "its environment cannot be read")
+    return Way(f"{servers[0].name}, {kept.how}", kept.serving, kept.texts)
+
+
+def _candidates(plan: ReleasePlan) -> Iterable[Optional[Server]]:
+    """Everything outside of our units that a release ends and that answers as a model server."""
+    yield from map(strangers.ask, plan.end)
+    processes = read_processes() if plan.aside else {}
+    for unit in plan.aside:
+        members = tuple(p for p in processes.values() if p.unit == unit)
+        main = processes.get(systemd.state(unit).main_pid)
+        if main:
+            yield strangers.ask(Tree(main, members), unit)
+
+
+def _kept(order: Order, server: Server, plan: ReleasePlan) -> Optional[Kept]:
+    pids = {process.pid for process in server.tree.members}
+    holders = [v.holder for v in plan.verdicts if v.holder.process.pid in pids]
+    gpus = {index for holder in holders for index in (holder.shares or holder.gpus)}
+    as_it_is = strangers.unit_as_it_is if server.unit else strangers.as_unit
+    return as_it_is(order, server, tuple(sorted(gpus)))
+
+
+def _none(servers: Iterable[Server], order: Order, why: str) -> Way:
+    who = ", ".join(server.name for server in servers)
     if order.accept_no_rollback:
-        return None, f"there is no way back to {who} ({why}), as accept_no_rollback allows"
-    raise Refused(
+        return Way(f"there is no way back to {who} ({why}), as accept_no_rollback allows")
+    return Way(
         f"there would be no way back to {who}: {why}: end it yourself, or set "
-        "`accept_no_rollback: true` for this host"
+        "`accept_no_rollback: true` for this host",
+        refused=True,
     )

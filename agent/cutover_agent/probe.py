@@ -8,7 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from .clock import Deadline
 from .order import Probe
@@ -31,6 +31,8 @@ class Answer:
     text: str
     tokens: int
     seconds: float
+    still_thinking: bool = False
+    """Whether its tokens were used up before it had an answer."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -94,27 +96,37 @@ def smoke(probe: Probe, key: Optional[str], seconds: float) -> Answer:
         raise WrongServer(f"the smoke request got {body}")
     if code != 200:
         raise WrongServer(f"the smoke request is answered {code}: {body[:200]}")
-    text, tokens = read_completion(body)
-    if probe.expect.lower() not in text.lower():
-        raise WrongServer(f"the answer {text[:80]!r} does not hold {probe.expect!r}")
-    return Answer(text, tokens, took)
+    read = read_completion(body)
+    if not read.still_thinking and probe.expect.lower() not in read.text.lower():
+        raise WrongServer(f"the answer {read.text[:80]!r} does not hold {probe.expect!r}")
+    return Answer(read.text, read.tokens, took, read.still_thinking)
 
 
-def read_completion(body: str) -> tuple[str, int]:
-    """Text and token count of a chat completion.
+class Completion(NamedTuple):
+    """What a chat completion holds."""
+
+    text: str
+    tokens: int
+    still_thinking: bool
+
+
+def read_completion(body: str) -> Completion:
+    """Reads a chat completion.
 
     A reasoning model may spend its budget on thoughts and leave the content empty: thoughts count
     as text, under either of the names that engines use. Raises WrongServer where there is neither.
     """
     try:
         value = json.loads(body)
-        message: dict[str, Any] = dict(value["choices"][0]["message"])
+        choice = value["choices"][0]
+        message: dict[str, Any] = dict(choice["message"])
         tokens = int(value["usage"]["completion_tokens"])
     except (ValueError, KeyError, IndexError, TypeError):
         raise WrongServer(f"the answer is no chat completion: {body[:200]}") from None
     for name in ("content", "reasoning_content", "reasoning"):
         if message.get(name):
-            return str(message[name]), tokens
+            cut = name != "content" and choice.get("finish_reason") == "length"
+            return Completion(str(message[name]), tokens, cut)
     raise WrongServer(f"the answer holds no text: {body[:200]}")
 
 

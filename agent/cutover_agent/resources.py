@@ -38,6 +38,7 @@ def service(store: Store, owner: str, declared: Declared) -> dict[str, Any]:
         store.own(Record(owner, "service", declared.deployment, declared.unit))
         if not declared.enabled:
             _stand_by(store, declared)
+            _clear(store)  # the file of another name that its unit had before
     order = _order_for(store, declared.serves)
     if not _answers(store, order):
         converge(store, order, "serving")
@@ -90,13 +91,18 @@ def drop(store: Store, owner: str) -> None:
             return
         store.disown(owner)
         repairs.note(store, repairs.root_of(record.kind, record.deployment), None)
-        journal = latest(store)
-        attempt = journal.load() if journal else None
-        if attempt and not attempt.outcome:
-            return  # its end does the rest, and its way back needs what is there
-        for line in install.retire_orphans(store):
-            say(line)
-        store.forget_texts()
+        _clear(store)
+
+
+def _clear(store: Store) -> None:
+    """Removes files and texts that nobody owns any more."""
+    journal = latest(store)
+    attempt = journal.load() if journal else None
+    if attempt and not attempt.outcome:
+        return  # its end does the rest, and its way back needs what is there
+    for line in install.retire_orphans(store):
+        say(line)
+    store.forget_texts()
 
 
 def leave(store: Store, owner: str, keep: bool = False) -> bool:

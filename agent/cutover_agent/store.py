@@ -47,6 +47,11 @@ class Serving:
     stale: bool = False
     """Whether its process was started from files that somebody had changed by hand."""
 
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a unit of somebody else, whose files are not ours to write."""
+        return not self.order.unit_digest
+
 
 class Store:
     """The agent's folder; every write is atomic."""
@@ -107,8 +112,13 @@ class Store:
         return {owner: read(Record, value, "owners.json") for owner, value in found.items()}
 
     def own(self, record: Record) -> None:
-        """Makes `record.owner` the owner of what the record names."""
-        self._write_records({**self.records(), record.owner: record})
+        """Makes `record.owner` the one owner of what the record names.
+
+        Who owned it until now owns it no more: its resource was renamed, and will be deleted.
+        """
+        what = (record.kind, record.deployment)
+        others = {o: r for o, r in self.records().items() if (r.kind, r.deployment) != what}
+        self._write_records({**others, record.owner: record})
 
     def disown(self, owner: str) -> None:
         """Forgets an owner; what it owned stays."""
@@ -169,14 +179,16 @@ class Store:
         return None if value is None else read(Serving, value, "before.json")
 
     def set_before(self, serving: Serving | None) -> None:
-        """Remembers what `cutover back` serves again."""
-        if serving:
+        """Remembers what `cutover back` serves again; a unit of somebody else is none of that."""
+        if serving is None or serving.foreign:
+            remove(self.root / "before.json")
+        else:
             write_json(self.root / "before.json", dataclasses.asdict(serving))
 
     def staged(self) -> Order | None:
         """The last order that passed every check of `stage`."""
-        text = read_text(self.root / "staged.json")
-        return None if text is None else Order.from_json(text)
+        value = read_json(self.root / "staged.json", None)
+        return None if value is None else read(Order, value, "staged.json")
 
     def set_staged(self, order: Order) -> None:
         """Leaves the complete, checked order on the host."""

@@ -43,8 +43,8 @@ class WayBack:
             self._dead_end(UNKILLABLE, str(problem))
 
     def _undo(self) -> None:
-        order = self.order
-        self.store.set_serving(self.previous)
+        order, previous = self.order, self.previous
+        self.store.set_serving(None if previous is None or previous.foreign else previous)
         if "start" in self.attempt.begun and not systemd.state(order.unit).down:
             self.tell(f"stopping {order.unit}")
             systemd.stop(order.unit, order.deadlines.stop)
@@ -96,22 +96,28 @@ class WayBack:
         if systemd.state(order.unit).down:
             self._try(lambda: self.phases.release(self.order))
             self.phases.settle(self.order.host_gpus)
-            self.phases.install(order, previous.env_digest)
-            self._try(self.phases.put_back_aside)
+            if not previous.foreign:
+                self.phases.install(order, previous.env_digest)
+        self._try(self.phases.put_back_aside)
+        if systemd.state(order.unit).down:
             trial.begin(order.unit)
             systemd.start(order.unit)
             self.phases.tidy()
         self.phases.ready(order, previous.env_digest)
         back = self.phases.smoke(order, previous.env_digest)
         trial.end(order.unit)
-        self.phases.enable_only(order.unit)
-        self.attempt.evidence["back"] = {"deployment": order.deployment, **back}
+        self.phases.enable_only(None if previous.foreign else order.unit)
+        ours = not previous.foreign and order.unit != install.CAPTURED
+        self.attempt.evidence["back"] = {"deployment": order.deployment, "ours": ours, **back}
 
     def _dead_end(self, name: str, why: str) -> None:
         """Nothing more is tried; what served before starts at the next boot."""
         if self.previous:
             trial.end(self.previous.order.unit)
-            self.phases.enable_only(self.previous.order.unit)
+            if self.previous.foreign:
+                self._try(lambda: self.phases.put_back_aside(start=False))
+            else:
+                self.phases.enable_only(self.previous.order.unit)
         self.attempt.dead_end = name
         lines = [self.attempt.error, f"dead end: {name}: {why}"]
         self.phases.after_rollback(self.order)

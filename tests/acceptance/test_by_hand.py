@@ -31,6 +31,8 @@ def broken(box: Host) -> None:
 @pytest.mark.usefixtures("broken")
 def test_a_failed_cutover_starts_it_again_as_it_was(stack: Stack, box: Host) -> None:
     start_by_hand(box)
+    assert "started by hand, is the way back, best effort" in stack.preview().text
+    assert box.exec(["ls", "/var/lib/cutover"], check=False).returncode, "a preview keeps nothing"
     run = stack.up(fails=True)
     assert "started by hand, is the way back, best effort" in run.text
     assert "by-hand serves again, verified" in run.text
@@ -55,10 +57,14 @@ def test_without_its_environment_there_is_no_way_back_and_that_is_refused(
 ) -> None:
     start_by_hand(box, f"env -i {START}")
     assert serves(box) == "by-hand"
+    refusal = "`stage` would refuse: there would be no way back to pid"
+    assert refusal in stack.preview().text
     run = stack.up(fails=True)
     assert "its environment cannot be read: end it yourself, or set" in run.text
     assert serves(box) == "by-hand"
     stack.configure(hosts={"box": settings(box, accept_no_rollback=True)})
+    shown = stack.preview().text
+    assert "as accept_no_rollback allows" in shown and refusal not in shown
     run = stack.up()
     assert "as accept_no_rollback allows" in run.text
     assert serves(box) == MODELS[SGLANG]

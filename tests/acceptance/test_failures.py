@@ -23,6 +23,7 @@ from tests.acceptance.stack import (
     unit,
     used_mib,
 )
+from tests.faults.inject import wait
 
 VLLM_FILE = f"/etc/systemd/system/{UNITS[VLLM]}"
 SGLANG_FILE = f"/etc/systemd/system/{UNITS[SGLANG]}"
@@ -200,8 +201,7 @@ def handmade(box: Host) -> str:
         "Restart=always\n[Install]\nWantedBy=multi-user.target\n",
     )
     box.exec(["systemctl", "enable", "--now", "handmade.service"])
-    box.exec(["sh", "-c", "until nvidia-smi --query-compute-apps=pid --format=csv,noheader | "
-              "grep -q .; do sleep 0.05; done"])  # fmt: skip
+    wait(lambda: serves(box) == "m", 60, "the unit that was written by hand serves")
     return unit(box, "handmade.service", "MainPID")
 
 
@@ -215,14 +215,24 @@ def test_a_foreign_unit_that_serves_is_refused_where_only_our_units_may_be_ended
     assert unit(box, "handmade.service", "MainPID") == main
 
 
-def test_a_foreign_unit_that_serves_is_stopped_kept_from_coming_back_and_put_back_on_failure(
+def test_a_foreign_unit_is_the_way_back_with_its_drop_ins_and_stays_stopped_after_a_commit(
     stack: Stack, box: Host
 ) -> None:
+    drop_in = "/etc/systemd/system/handmade.service.d/override.conf"
+    box.write(drop_in, "[Service]\nEnvironment=BY_HAND=1\n")
     handmade(box)
     misbehave(box, SGLANG, crash="loading")
+    said = "handmade.service, a unit of somebody else, is the way back: it is started again as it"
+    assert said in stack.preview().text
     run = stack.up(fails=True)
-    assert "handmade.service is started again" in run.text
-    assert unit(box, "handmade.service", "ActiveState") == "active"
+    assert said in run.text
+    assert "handmade.service serves again, verified" in run.text
+    assert "or set `active`" not in run.text
+    assert serves(box) == "m"
+    main = unit(box, "handmade.service", "MainPID")
+    assert "BY_HAND=1" in box.read(f"/proc/{main}/environ").split("\0")
+    assert box.read(drop_in) == "[Service]\nEnvironment=BY_HAND=1\n"
+    assert unit(box, "handmade.service", "DropInPaths") == drop_in
     assert unit(box, "handmade.service", "UnitFileState") == "enabled"
     assert unit(box, "handmade.service", "Restart") == "always"
     misbehave(box, SGLANG)
@@ -231,6 +241,7 @@ def test_a_foreign_unit_that_serves_is_stopped_kept_from_coming_back_and_put_bac
     assert unit(box, "handmade.service", "ActiveState") == "inactive"
     assert unit(box, "handmade.service", "UnitFileState") == "disabled"
     assert unit(box, "handmade.service", "Restart") == "always", "a hand that starts it finds it so"
+    assert unit(box, "handmade.service", "DropInPaths") == drop_in
 
 
 @pytest.mark.parametrize("gpus", [4, 16])

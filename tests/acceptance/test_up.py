@@ -137,7 +137,7 @@ def test_destroy_leaves_nothing_of_ours_on_the_host(serving: Stack, box: Host, c
     assert serves(box) is None
     assert used_mib(box) == [0] * 8
     left = box.exec(
-        ["sh", "-c", "ls -d /etc/cutover /var/lib/cutover /usr/local/*/*cutover* "
+        ["sh", "-c", "ls -d /etc/cutover /var/lib/cutover /run/cutover /usr/local/*/*cutover* "
          f"/etc/systemd/system/{UNITS[SGLANG]} /etc/systemd/system/{UNITS[VLLM]} "
          "/etc/systemd/system/*.wants/*sglang* 2>/dev/null"],
         check=False,

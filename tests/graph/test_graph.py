@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from components.connection import DIALS, SECONDS_TO_DIAL
 from tests.graph.recorder import Registered, plain_texts, record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -167,7 +168,20 @@ def test_a_jump_host_is_on_the_way_of_every_command_with_its_own_key_and_pin(
         if resource.type == "command:remote:Command":
             hop = resource.inputs["connection"]["value"]["proxy"]
             assert (hop["host"], hop["user"], hop["hostKey"]) == ("jump.invalid", "hopper", pin)
+            assert (hop["dialErrorLimit"], hop["perDialTimeout"]) == (DIALS, SECONDS_TO_DIAL)
             assert KEY in json.dumps(hop["privateKey"]).replace("\\n", "\n")
+
+
+def test_a_host_that_boots_is_waited_for_and_a_silent_one_given_up_in_a_stated_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for resource in graph(monkeypatch).values():
+        if resource.type == "command:remote:Command":
+            made = resource.inputs["connection"]["value"]
+            assert (made["dialErrorLimit"], made["perDialTimeout"]) == (DIALS, SECONDS_TO_DIAL)
+    refused = sum(min(0.1 * 1.5**dial, 5) for dial in range(DIALS))
+    assert 60 < refused < 65
+    assert refused + (DIALS + 1) * SECONDS_TO_DIAL < 180
 
 
 def test_hooks_reach_the_order_as_lists_of_arguments(monkeypatch: pytest.MonkeyPatch) -> None:

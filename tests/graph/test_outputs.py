@@ -17,7 +17,7 @@ SERVED = {
     "down_seconds": 3.0,
     "environment": ["NCCL_PROTO"],
     "environment_faults": ["NCCL_ALGO is not set"],
-    "slow": "slow",
+    "doubt": "slow",
 }
 
 

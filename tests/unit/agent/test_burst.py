@@ -11,7 +11,7 @@ import pytest
 
 from cutover_agent import burst, probe
 from cutover_agent.order import Probe
-from cutover_agent.probe import WrongServer
+from cutover_agent.probe import Answer, WrongServer
 
 
 class Model(BaseHTTPRequestHandler):
@@ -72,6 +72,6 @@ def test_readiness_is_asked_where_the_deployment_says(url: str) -> None:
 @pytest.mark.parametrize(("least", "warned"), [(0.0, False), (600.0, True), (500.0, False)])
 def test_too_slow_is_a_sentence_and_no_failure(least: float, warned: bool) -> None:
     told = burst.warning(Probe("u", "m", requests=60, concurrency=30,
-                               min_tokens_per_second=least), 500.0)  # fmt: skip
+                               min_tokens_per_second=least), Answer("", 500, 1.0))  # fmt: skip
     assert bool(told) == warned
     assert not warned or told.startswith("500.0 tokens/s (60 requests, 30 at once) are below 600")

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from cutover_agent.attempt import UNTIL, Attempt
-from cutover_agent.converge import SAME_RUN_SECONDS, Situation, decide
+from cutover_agent import converge as module
+from cutover_agent import lock
+from cutover_agent.attempt import UNTIL, Attempt, Journal
+from cutover_agent.converge import SAME_RUN_SECONDS, Situation, converge, decide, look
+from cutover_agent.order import Order
+from cutover_agent.store import Record, Store
 from tests.unit.agent.samples import order
 
 ORDER, OTHER = order(), order(deployment="big")
@@ -98,3 +105,32 @@ def test_nothing_passes_unless_the_right_model_answers(
     until: str, last: Attempt | None, right: bool, healthy: bool
 ) -> None:
     assert decide(ORDER, until, seen(last, right=right, healthy=healthy)) != "pass"
+
+
+def test_a_new_run_tries_again_though_nobody_heard_how_the_last_one_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The client died between two steps: the failure is no answer to the run after that."""
+    staged: list[Order] = []
+
+    def stage(_: Store, order: Order) -> dict[str, Any]:
+        staged.append(order)
+        return {}
+
+    monkeypatch.setattr(lock, "FOLDER", tmp_path / "run")
+    monkeypatch.setattr(module, "stage", stage)
+    monkeypatch.setattr(module, "adopt", lambda *_: False)
+    store = Store(tmp_path)
+    store.prepare()
+    store.own(Record("o", "env", "small", "vllm-small.service", store.keep("")))
+    journal = Journal(store, "t")
+    last = journal.create(ORDER)
+    last.outcome, last.error = "rolled-back", "smoke: no answer\n  | a line of the journal"
+    journal.save(last)
+    journal.note_step()
+    assert decide(ORDER, "released", look(store, ORDER)) == "fail", "in the run that began it"
+    converge(store, ORDER, "staged")
+    assert staged == [ORDER]
+    said = "the last cutover to small failed when nobody listened: smoke: no answer\n"
+    assert capsys.readouterr().err == said
+    assert decide(ORDER, "released", look(store, ORDER)) == "start"

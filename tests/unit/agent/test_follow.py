@@ -112,3 +112,31 @@ def test_a_failure_says_what_serves_now_and_what_to_do(
     assert text.startswith("gpu-box: small does not serve: why")
     assert says in text
     assert "next:" in text
+
+
+def test_a_long_error_is_cut_to_a_few_kilobytes_and_says_so() -> None:
+    """F125."""
+    attempt = Attempt("a", "d", "small", "b", outcome="dead-end", error="x" * 10_000_000)
+    text = explain(order(), attempt)
+    assert len(text) < 5000
+    assert "(cut: `cutover log` on the host has it all)\n" in text
+    assert "NOTHING SERVES" in text and "next:" in text
+
+
+def test_a_quiet_load_still_says_something_every_few_seconds(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """F115: a line that says nothing for minutes is cut on the way."""
+    said = 0
+
+    def quiet(_: float) -> None:
+        nonlocal said
+        said += capsys.readouterr().err.count("small: still at it\n")
+        if said == 3:
+            change(journal, done=ALL, outcome="serving")
+
+    monkeypatch.setattr("cutover_agent.follow.HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr("cutover_agent.follow.time.sleep", quiet)
+    monkeypatch.setattr(lock, "is_held", lambda _: True)
+    follow(journal, "serving", False)
+    assert said == 3

@@ -21,6 +21,7 @@ RUNNING = rules(ours=frozenset({OURS}), running=frozenset({OURS}))
 FIRST_FOUR = rules(ours=frozenset({OURS}), gpus=frozenset(range(4)))
 SSHD = process(700, "sshd: /usr/sbin/sshd -D [listener] 0 of 10-100 startups", unit="ssh.service")
 SSH = Service("ssh.service", 700, "active")
+USERS = "/user.slice/user-0.slice/user@0.service"
 DOCKER = "docker-4711471147114711.scope"
 
 
@@ -281,6 +282,16 @@ ROWS = [
             others=(*server()[:-1], process(103, "nvidia-smi", "dmon", parent=100)),
         ),
         ends=frozenset({100, 101, 102}),
+    ),
+    Row(
+        "F132: a service of a user's own manager is that manager's to stop",
+        scene(holder(orphan("VLLM::EngineCore", cgroup=f"{USERS}/app.slice/vllm.service"))),
+        refuses={50: "run `systemctl --user disable --now vllm.service` as root"},
+    ),
+    Row(
+        "what a user started in a terminal is ended",
+        scene(holder(orphan("VLLM::EngineCore", cgroup=f"{USERS}/app.slice/vte-1.scope"))),
+        ends=frozenset({50}),
     ),
     Row(
         "a kernel that is dead speaks for nobody",

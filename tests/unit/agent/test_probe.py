@@ -15,8 +15,16 @@ from typing import Any
 import pytest
 
 from cutover_agent import probe
+from cutover_agent.burst import warning
 from cutover_agent.order import Probe
-from cutover_agent.probe import WrongServer, model_names, read_completion, ready, smoke
+from cutover_agent.probe import (
+    Completion,
+    WrongServer,
+    model_names,
+    read_completion,
+    ready,
+    smoke,
+)
 
 HTML = "<html><body>It works!</body></html>"
 MODELS = {"object": "list", "data": [{"id": "small"}, {"id": "small-alias"}]}
@@ -199,6 +207,12 @@ def test_a_frozen_engine_is_found_by_the_time_limit(server: Server) -> None:
         smoke(server.probe, None, 0.3)
 
 
+def test_a_first_answer_may_take_as_long_as_the_smoke_limit_says(server: Server) -> None:
+    """F85: health is green long before."""
+    server.drip = 0.02
+    assert smoke(server.probe, None, 60).text == "Paris"
+
+
 def test_an_answer_that_drips_does_not_stretch_the_time_limit(server: Server) -> None:
     server.answers["/v1/chat/completions"] = (200, " " * 40)
     server.drip = 0.05
@@ -218,10 +232,32 @@ def test_an_engine_that_ends_at_the_request_is_not_called_late() -> None:
 
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
 @pytest.mark.parametrize("content", [None, ""])
-def test_thoughts_without_an_answer_count_as_text(name: str, content: str | None) -> None:
+@pytest.mark.parametrize("finish", ["length", "stop"])
+def test_thoughts_without_an_answer_count_as_text(
+    name: str, content: str | None, finish: str
+) -> None:
     message: dict[str, Any] = {"content": content, name: "The user asks"}
     body = completion(**message)
-    assert read_completion(json.dumps(body)) == ("The user asks", 12)
+    body["choices"][0]["finish_reason"] = finish
+    read = read_completion(json.dumps(body))
+    assert read == Completion("The user asks", 12, still_thinking=finish == "length")
+
+
+def test_a_model_that_still_thinks_when_its_tokens_end_is_alive_and_the_limit_is_named(
+    server: Server,
+) -> None:
+    """F89: what the answer would have held, nobody knows."""
+    body = completion(content=None, reasoning="The user asks")
+    server.answers["/v1/chat/completions"] = (200, body)
+    with pytest.raises(WrongServer, match="does not hold 'paris'"):
+        smoke(server.probe, None, 5)
+    body["choices"][0]["finish_reason"] = "length"
+    answer = smoke(server.probe, None, 5)
+    assert answer.still_thinking
+    assert warning(server.probe, answer) == (
+        "the model still thought when its 64 tokens were used up, so that there is no answer to "
+        "look at: set a larger smoke.max_tokens"
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cutover_agent.attempt import Journal
 from cutover_agent.order import OrderError, text_digest
 from cutover_agent.store import Record, Serving, Store
 from tests.unit.agent.samples import order
@@ -63,6 +67,14 @@ def test_owners_come_and_go_and_a_put_is_found_by_kind_and_deployment(store: Sto
         store.put_digest("env", "small")
 
 
+def test_a_renamed_owner_takes_over_and_the_old_one_owns_nothing_more(store: Store) -> None:
+    put(store, ENV, "KEY=1\n")
+    put(store, UNIT, "[Unit]\n")
+    digest = put(store, replace(ENV, owner="Renamed::box-small-env"), "KEY=2\n")
+    assert set(store.records()) == {"Renamed::box-small-env", UNIT.owner}
+    assert store.put_digest("env", "small") == digest
+
+
 def test_our_units_are_those_put_and_those_written_and_not_yet_removed(store: Store) -> None:
     put(store, UNIT, "[Unit]\n")
     store.note_installed(Path("/etc/systemd/system/old.service"), "d" * 64)
@@ -82,6 +94,40 @@ def test_what_serves_and_what_was_staged_survive_a_new_process(store: Store) -> 
     assert again.staged() == order(deployment="big")
     again.set_serving(None)
     assert store.serving() is None
+
+
+@pytest.mark.parametrize("version", [0, 99])
+def test_what_another_version_of_the_agent_has_written_is_still_known(
+    store: Store, version: int
+) -> None:
+    """An upgrade, or the way back from one, must not lose what serves."""
+    serving = Serving(order(), "e" * 64, "t", 5.0, {"load_seconds": 1.5})
+    store.set_serving(serving)
+    store.set_before(serving)
+    store.set_staged(order())
+    store.own(UNIT)
+    Journal(store, "t").create(order())
+    for path in [*store.root.glob("*.json"), *store.root.glob("transactions/t/*.json")]:
+        path.write_text(json.dumps(strange(json.loads(path.read_text()), version)))
+    known = replace(order(), version=version)
+    assert store.serving() == replace(serving, order=known) == store.before()
+    assert store.staged() == Journal(store, "t").order() == known
+    assert store.records() == {UNIT.owner: UNIT}
+    attempt = Journal(store, "t").load()
+    assert attempt and attempt.deployment == "small"
+
+
+def strange(value: Any, version: int) -> Any:
+    """The same with another version, with fields that nobody here knows, and without one."""
+    if not isinstance(value, dict):
+        return value
+    found = {name: strange(one, version) for name, one in value.items()}
+    if "deployment" in found or "order" in found or "url" in found:
+        found |= {"from the future": [1]}
+    if "version" in found:
+        found["version"] = version
+        del found["companions"]
+    return found
 
 
 def test_only_texts_that_nothing_refers_to_are_forgotten(store: Store) -> None:

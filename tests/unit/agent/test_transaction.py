@@ -190,3 +190,21 @@ def test_an_old_model_that_does_not_come_back_is_a_dead_end_with_both_reasons(
     assert attempt.outcome == "dead-end"
     assert "boom" in attempt.error
     assert "bang" in attempt.error
+
+
+def test_a_unit_of_somebody_else_comes_back_verified_with_its_files_untouched(
+    bench: Bench,
+) -> None:
+    theirs = Serving(order(deployment="theirs", unit="theirs.service", unit_digest=""), "e", "", 0)
+    bench.patch.setattr(transaction, "way_back", lambda *_: (theirs, "theirs is the way back"))
+    attempt, asked = bench.run(ready__small=RuntimeError("boom"))
+    assert attempt.outcome == "rolled-back"
+    assert asked[-4:] == [
+        "ready theirs",
+        "smoke theirs",
+        "enable_only None",  # what it was before is written down with what was stopped
+        "after_rollback small",
+    ]
+    assert "install theirs" not in asked
+    assert not attempt.evidence["back"]["ours"]
+    assert bench.store.serving() is None, "nothing of ours serves"
