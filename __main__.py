@@ -5,10 +5,22 @@ import signal
 import sys
 from pathlib import Path
 
+import pulumi
+
 # The CLI interrupts the program when an update fails; a traceback would bury what failed.
 signal.signal(signal.SIGINT, lambda *_: os._exit(1))
 sys.path.insert(0, str(Path(__file__).parent / "agent"))
 
 from components.fleet import fleet  # noqa: E402
 
-fleet()
+
+async def main() -> None:
+    """Registers everything, and waits until it is.
+
+    At the end of a program the SDK looks at all that is outstanding whenever one thing is done:
+    with 560 resources that took half of a preview.
+    """
+    await fleet().future()
+
+
+pulumi.run(main)

@@ -15,14 +15,13 @@ from pulumi.runtime.config import CONFIG, get_config_env
 from components.facts import Facts, Question
 from cutover.advice import advice
 from cutover.catalogue import load_catalogue
-from cutover.deployment import Deployment
 from cutover.errors import ConfigError
 from cutover.facts import NO_FACTS, Answer, NoFacts
 from cutover.host import Keys
 from cutover.orders import order_for
 from cutover.selection import active_deployments
 from cutover.settings import Settings, load_settings, private_key, proxy_key
-from cutover.units import render_unit
+from cutover.units import Rendered, render_files
 
 if TYPE_CHECKING:
     from components.step import Step
@@ -31,8 +30,11 @@ ALREADY_TOLD = 32
 """Exit status by which Pulumi's Python host knows that the error is on the screen already."""
 
 
-def fleet() -> None:
-    """Builds every host; wrong config ends the run with our sentences before any connection."""
+def fleet() -> pulumi.Output[Any]:
+    """Builds every host; wrong config ends the run with our sentences before any connection.
+
+    The output is there once everything is registered.
+    """
     file = f"Pulumi.{pulumi.get_stack()}.yaml"
     try:
         settings = load_settings(stack_config("cutover"), file)
@@ -45,21 +47,25 @@ def fleet() -> None:
     except ConfigError as error:
         pulumi.log.error(str(error))
         sys.exit(ALREADY_TOLD)
-    answers = ask(settings, active, keys) if settings.facts else None
+    files = {
+        name: render_files(deployment, settings.secrets) for name, deployment in catalogue.items()
+    }
+    serves = {host: files[deployment.name] for host, deployment in active.items()}
+    answers = ask(settings, serves, keys) if settings.facts else None
     for deployment in catalogue.values():
         for sentence in advice(deployment):
             pulumi.log.warn(sentence)
-    build(settings, catalogue, active, keys, answers)
+    return build(settings, files, serves, keys, answers)
 
 
 def build(
     settings: Settings,
-    catalogue: Mapping[str, Deployment],
-    active: Mapping[str, Deployment],
+    catalogue: Mapping[str, Rendered],
+    active: Mapping[str, Rendered],
     keys: Mapping[str, Keys],
     answers: Facts | None,
-) -> None:
-    """Registers the hosts, and exports what each of them serves."""
+) -> pulumi.Output[Any]:
+    """Registers the hosts, and exports what each of them serves; the output is their receipts."""
     # Imported late: the provider's SDK takes a while, and bad config shall be told at once.
     from components.gpu_host import GpuHost, GpuHostArgs
 
@@ -70,23 +76,23 @@ def build(
     done: dict[str, pulumi.Output[Any]] = {}
     for name, host in settings.hosts.items():
         facts = found.get(name, NO_FACTS)
-        serves = active[name]
-        args = GpuHostArgs(host, keys[name], catalogue, serves, settings.secrets, facts, moment)
+        args = GpuHostArgs(host, keys[name], catalogue, active[name], facts, moment)
         gpu_host = GpuHost(name, args, before)
         # One host after the other: a host that fails stops those that come after it.
         before = None if settings.parallel else gpu_host.serve
         pulumi.export(name, gpu_host.result)
         done[name] = gpu_host.last.receipt
     fail_for_silent(found, done)
+    return pulumi.Output.all(*done.values())
 
 
-def ask(settings: Settings, active: Mapping[str, Deployment], keys: Mapping[str, Keys]) -> Facts:
+def ask(settings: Settings, active: Mapping[str, Rendered], keys: Mapping[str, Keys]) -> Facts:
     """Asks the hosts in the background: the provider's SDK takes as long to import."""
     questions = {}
     for name, host in settings.hosts.items():
         if not host.gone:
-            text = render_unit(active[name])
-            order = order_for(name, host, active[name], text).to_json()
+            text = active[name].unit_text
+            order = order_for(name, host, active[name].deployment, text).to_json()
             questions[name] = Question(host, keys[name], order, text)
     return Facts(questions)
 

@@ -10,17 +10,16 @@ import pulumi
 
 from components.agent import agent_step
 from components.connection import connection
-from components.model_deployment import ModelDeployment, ModelDeploymentArgs
+from components.model_deployment import ModelDeployment
 from components.release import cutover
 from components.step import Channel, Step, owner
 from components.telling import tell
-from cutover.deployment import Deployment
 from cutover.facts import AGENT, NO_FACTS, RUNBOOK, STAGE, Answer, Repair, repair_of
 from cutover.host import Keys
 from cutover.orders import declared_for, order_for, public_url
 from cutover.runbook import render_runbook
 from cutover.settings import Host
-from cutover.units import render_environment, render_unit
+from cutover.units import Rendered
 
 TYPE = "cutover:index:GpuHost"
 
@@ -31,9 +30,8 @@ class GpuHostArgs:
 
     host: Host
     keys: Keys
-    catalogue: Mapping[str, Deployment]
-    active: Deployment
-    secrets: Mapping[str, str]
+    catalogue: Mapping[str, Rendered]
+    active: Rendered
     facts: Answer = NO_FACTS
     moment: int = 0
     """Seconds since the epoch, of this run."""
@@ -56,7 +54,8 @@ class GpuHost(pulumi.ComponentResource):
         channel = Channel(
             name, connection(host, args.keys), host.uses_sudo, host.gone, host.protect
         )
-        order = order_for(name, args.host, args.active, render_unit(args.active))
+        active = args.active.deployment
+        order = order_for(name, host, active, args.active.unit_text)
         tell(name, args.host, args.facts, order, self)
 
         def repair(root: str) -> Repair:
@@ -64,25 +63,21 @@ class GpuHost(pulumi.ComponentResource):
 
         agent = agent_step(channel, TYPE, repair(AGENT), self, host.on_destroy == "keep")
         deployments, last = {}, agent
-        for key, deployment in args.catalogue.items():
-            files = ModelDeploymentArgs(
-                deployment, render_unit(deployment), render_environment(deployment, args.secrets)
-            )
+        for key, files in args.catalogue.items():
             deployments[key] = ModelDeployment(files, channel, last, self, repair)
             last = deployments[key].unit
-        active = deployments[args.active.name]
         puts = [step for d in deployments.values() for step in (d.environment, d.unit)]
         steps = cutover(
             channel,
             order.to_json(),
-            active.environment.receipt,
+            deployments[active.name].environment.receipt,
             [agent, *puts, *([after] if after else [])],
             self,
             repair(STAGE),
         )
         last = steps.serve
-        for key, deployment in args.catalogue.items():
-            declared = declared_for(deployment, args.active, render_unit(deployment))
+        for key, files in args.catalogue.items():
+            declared = declared_for(files.deployment, active, files.unit_text)
             last = deployments[key].declare_service(
                 declared.to_json(), steps.serve.receipt, last, steps.serve
             )
@@ -93,7 +88,7 @@ class GpuHost(pulumi.ComponentResource):
             channel,
             create=channel.agent("runbook", *signed, *where),
             delete=channel.agent("drop", *signed),
-            stdin=render_runbook(name, args.catalogue),
+            stdin=render_runbook(name, [files.deployment for files in args.catalogue.values()]),
             after=[last],
             parent=self,
             repair=repair(RUNBOOK),
@@ -102,7 +97,7 @@ class GpuHost(pulumi.ComponentResource):
         )
         self.serve = steps.serve
         self.result = pulumi.Output.all(steps.serve.result, steps.gate.result).apply(
-            lambda both: summary(both[0], both[1], public_url(args.host, args.active.listen))
+            lambda both: summary(both[0], both[1], public_url(host, active.listen))
         )
         self.register_outputs({"result": self.result})
 

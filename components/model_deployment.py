@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pulumi
 
 from components.step import Channel, Step, owner
-from cutover.deployment import Deployment
 from cutover.facts import Repair, put_root
+from cutover.units import Rendered
 
 TYPE = "cutover:index:ModelDeployment"
-
-
-@dataclass(frozen=True)
-class ModelDeploymentArgs:
-    """A deployment and the texts of its files."""
-
-    deployment: Deployment
-    unit_text: str
-    environment_text: str
-    """Holds the deployment's secrets."""
 
 
 class ModelDeployment(pulumi.ComponentResource):
@@ -33,7 +22,7 @@ class ModelDeployment(pulumi.ComponentResource):
 
     def __init__(
         self,
-        args: ModelDeploymentArgs,
+        args: Rendered,
         channel: Channel,
         after: Step,
         parent: pulumi.Resource,

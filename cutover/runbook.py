@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cutover.fields import Paragraphs, Strict, setting
@@ -22,6 +22,6 @@ class Notes(Strict):
     notes: Paragraphs = setting("Anything else worth knowing at night.", "text", "")
 
 
-def render_runbook(host: str, catalogue: Mapping[str, Deployment]) -> str:
+def render_runbook(host: str, deployments: Sequence[Deployment]) -> str:
     """The runbook of one host, without what only the host knows: what serves, and its history."""
-    return render("runbook.md.j2", host=host, deployments=list(catalogue.values()))
+    return render("runbook.md.j2", host=host, deployments=deployments)

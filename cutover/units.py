@@ -6,6 +6,7 @@ What an operator wrote reaches the templates only as finished lines, never as te
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from cutover.additions import addition_lines
@@ -21,6 +22,21 @@ EVERY_GPU = tuple(range(8))
 START_LIMIT_BURST = 3
 START_LIMIT_MARGIN = 60
 """Seconds on top, for starts and stops that take a little longer than they may."""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A deployment and the texts of its files, which are the same on every host."""
+
+    deployment: Deployment
+    unit_text: str
+    environment_text: str
+    """Holds the deployment's secrets."""
+
+
+def render_files(deployment: Deployment, secrets: Mapping[str, str]) -> Rendered:
+    """A deployment with the texts of its files."""
+    return Rendered(deployment, render_unit(deployment), render_environment(deployment, secrets))
 
 
 def render_unit(deployment: Deployment) -> str:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from . import environment, systemd
+from . import environment, install, systemd
 from .arguments import command_difference
 from .attempt import new_id
 from .clock import wall
-from .files import write_atomic
 from .follow import say
 from .install import UNITS
 from .manifest import changed_after_start, drop_ins, loaded
 from .mask import hide
 from .order import Order
-from .repair import take_away
+from .repair import take_over
 from .serving import is_healthy, key_of
 from .store import Serving, Store
 from .unit_text import Service, Unreadable, read_service
@@ -114,25 +112,17 @@ def adopt(store: Store, order: Order) -> bool:
         return False
     if not is_healthy(order, key_of(store, order, env_digest)):
         return False
-    _take_over(store, order, text, env_digest)
+    _take_over(store, order, env_digest)
     say(f"{order.unit} was written by hand and runs the same: taken over, its process stays")
     if found.pending:
         say(f"pending until its next start: {', '.join(found.pending)}")
     return True
 
 
-def _take_over(store: Store, order: Order, text: str, env_digest: str) -> None:
-    path, secret = UNITS / order.unit, environment.path(order.deployment)
-    was = path.read_text(encoding="utf-8", errors="replace")
-    write_atomic(store.root / "saved" / f"{path.name}.{time.strftime('%Y%m%dT%H%M%S')}", was)
-    store.note_installed(path, order.unit_digest)
-    store.note_installed(secret, env_digest)
-    environment.FOLDER.mkdir(mode=0o755, exist_ok=True)
-    write_atomic(secret, store.text(env_digest), 0o600)
-    write_atomic(path, text, 0o644)
-    for each in drop_ins(order.unit):
-        say(take_away(store, order.unit, each))
-    systemd.call("daemon-reload")
+def _take_over(store: Store, order: Order, env_digest: str) -> None:
+    for line in take_over(store, order.unit):
+        say(line)
+    install.install(store, order.deployment, order.unit, order.unit_digest, env_digest)
     systemd.call("enable", order.unit)
     evidence = {"adopted": True, "gate": {"line": "not passed: the unit was taken over running"}}
     store.set_serving(Serving(order, env_digest, new_id(), wall(), evidence))

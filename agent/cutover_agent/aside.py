@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
-from . import systemd
+from . import install, systemd
 from .files import read_json, remove, write_atomic, write_json
 from .holders import Service
 from .order import read
+from .repair import take_over
 from .store import Store
 
 RUNTIME = Path("/run/systemd/system")
@@ -88,7 +89,10 @@ def keep(store: Store, tell: Tell) -> None:
         return
     _free(units)
     for one in units:
-        if one.again == "back":
+        if one.unit in store.units() and install.by_hand(store, one.unit):
+            for line in take_over(store, one.unit):
+                tell(line)
+        if one.again == "back" and str(install.UNITS / one.unit) not in store.installed():
             tell(f"{one.unit} stays stopped and does not start at boot: it held the GPUs")
     remove(_file(store))
 

@@ -14,6 +14,7 @@ from .follow import say
 from .gpus import Reading
 from .health import judge_health
 from .holders import Landscape
+from .manifest import drop_ins_by_hand
 from .nvidia_smi import read_health
 from .obstacles import obstacles
 from .order import Order
@@ -40,11 +41,12 @@ def check(store: Store, order: Order, text: Optional[str] = None) -> ReleasePlan
         store.put_digest("env", order.deployment)
     seen = survey()
     plan, gpu_faults = gpu_checks(store, order, seen)
+    refused = install.refusal(store, order.unit)
     reasons = [
         *gpu_faults,
-        *([install.refusal(store, order.unit)] if install.refusal(store, order.unit) else []),
+        *([refused] if refused else []),
         *verify(order.unit, text),
-        *host_files.reasons(order, text),
+        *host_files.reasons(order, text, drop_ins_by_hand(store, order.unit)),
     ]
     if reasons:
         raise Refused("\n".join(str(reason) for reason in reasons))

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from . import checkpoint, dropins, mounts, readable, requires, views
 from .order import Order
 
 
-def reasons(order: Order, unit_text: str) -> list[str]:
-    """Why an order would fail for what lies on this host's disk, a sentence each."""
+def reasons(order: Order, unit_text: str, leaving: Sequence[Path] = ()) -> list[str]:
+    """Why an order would fail for what lies on this host's disk, a sentence each.
+
+    `leaving` are drop-ins that are gone before the unit starts.
+    """
     files = order.files
     needed = [order.checkpoint, files.draft, files.tokenizer, files.hf_config]
     paths = [path for path in needed if path]
     unmounted = mounts.reasons(paths, files.mount, mounts.expected(), mounts.there())
+    gone = {str(path.resolve()) for path in leaving}
+    found = {path: text for path, text in dropins.on_host(order.unit).items() if path not in gone}
     told = [
         *requires.reasons(files.requires, requires.digests(files.requires)),
         *dropins.masked(order.unit),
-        *dropins.reasons(order.unit, unit_text, dropins.on_host(order.unit)),
+        *dropins.reasons(order.unit, unit_text, found),
     ]
     # Whatever is on a mount that is missing is missing as well: one cause, one sentence.
     return [*told, *(unmounted or _contents(order))]

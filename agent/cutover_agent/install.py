@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import stat
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,16 @@ class Replaced:
     path: str
     digest: str
     """SHA-256 of the text that is kept in the store; empty when there was no file."""
+    mode: int = 0
+    """Its permissions; 0 where we wrote it, and so know them."""
+
+
+def by_hand(store: Store, unit: str) -> bool:
+    """Whether somebody else wrote the file under that name."""
+    path = UNITS / unit
+    if path.is_symlink() or not path.is_file() or str(path) in store.installed():
+        return False
+    return file_digest(path) not in store.put_units(unit)
 
 
 def refusal(store: Store, unit: str) -> Optional[str]:
@@ -32,8 +44,7 @@ def refusal(store: Store, unit: str) -> Optional[str]:
     path = UNITS / unit
     if path.is_symlink() and str(path.resolve()) == "/dev/null":
         return f"{unit} is masked: run `systemctl unmask {unit}` or name the unit otherwise"
-    ours = str(path) in store.installed() or file_digest(path) in store.put_units(unit)
-    if path.is_symlink() or (path.exists() and not ours):
+    if path.is_symlink() or (by_hand(store, unit) and systemd.state(unit).down):
         return (
             f"{path} is there and was not written by cutover: "
             "move it away, or give the deployment another unit name"
@@ -48,11 +59,12 @@ def install(
     unit_digest: str,
     env_digest: str,
     note: Callable[[list[Replaced]], None] = lambda replaced: None,
+    drop_ins: Sequence[Path] = (),
 ) -> list[Replaced]:
     """Writes unit and environment file and tells systemd; returns what they replaced.
 
     Files that are as wanted already are left alone. `note` gets what will be replaced before the
-    first file is.
+    first file is. `drop_ins` are those of a unit written by hand: they go with it.
     """
     environment.FOLDER.mkdir(mode=0o755, exist_ok=True)
     secret = environment.path(deployment)
@@ -63,7 +75,11 @@ def install(
         *((path, digest, 0o600) for path, digest in extra.items()),
     ]
     changed = [item for item in wanted if file_digest(item[0]) != item[1]]
-    replaced = [Replaced(str(path), _save(store, path)) for path, _, _ in changed]
+    theirs = {UNITS / unit, *drop_ins} if by_hand(store, unit) else set()
+    replaced = [
+        Replaced(str(path), _save(store, path), _permissions(path) if path in theirs else 0)
+        for path in (*(path for path, _, _ in changed), *drop_ins)
+    ]
     note(replaced)
     try:
         # Known as ours first: a power cut must not leave a file that nobody owns.
@@ -71,6 +87,8 @@ def install(
             store.note_installed(path, digest)
         for path, digest, mode in changed:
             write_atomic(path, store.text(digest), mode)
+        for path in drop_ins:
+            remove(path)
         if extra:
             key_file.give_to_user(store, deployment, unit_digest)
         if replaced:
@@ -92,12 +110,12 @@ def put_back(store: Store, replaced: list[Replaced]) -> None:
     for was in reversed(replaced):
         path = Path(was.path)
         if was.digest:
-            write_atomic(
-                path, store.text(was.digest), _mode(path.name) if path.parent == UNITS else 0o600
-            )
+            ours = _mode(path.name) if path.parent == UNITS else 0o600
+            path.parent.mkdir(mode=0o755, exist_ok=True)
+            write_atomic(path, store.text(was.digest), was.mode or ours)
         else:
             remove(path)
-        store.note_installed(path, was.digest)
+        store.note_installed(path, "" if was.mode else was.digest)
     if replaced:
         systemd.call("daemon-reload")
 
@@ -134,6 +152,10 @@ def retire_orphans(store: Store) -> list[str]:
     if environment.FOLDER.is_dir() and not list(environment.FOLDER.iterdir()):
         environment.FOLDER.rmdir()
     return lines
+
+
+def _permissions(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def _save(store: Store, path: Path) -> str:

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import environment, systemd
+from . import environment, install, systemd
 from .files import file_digest
 from .install import UNITS
 from .store import Record, Store
@@ -95,6 +95,11 @@ def late_drop_ins(store: Store, unit: str) -> list[Path]:
     Those of a unit that is still to be written were there first: `stage` refuses them.
     """
     return [] if state_of(store, UNITS / unit) == NOT_WRITTEN else drop_ins(unit)
+
+
+def drop_ins_by_hand(store: Store, unit: str) -> list[Path]:
+    """Drop-ins of a unit that somebody else wrote: they are replaced together with it."""
+    return drop_ins(unit) if install.by_hand(store, unit) else []
 
 
 def drop_ins(unit: str) -> list[Path]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Optional
 
-from . import checks, dropins, host_files, install, previous
+from . import checks, host_files, install, previous
 from .adopt import compare
 from .holders import Holder, Landscape, place_of
+from .manifest import drop_ins_by_hand, late_drop_ins
 from .mask import hide
 from .nvidia_smi import read_gpus, read_rows
 from .order import Order
@@ -52,15 +53,13 @@ def _ahead(store: Store, wanted: Order, unit_text: str, seen: Landscape) -> dict
     by_hand = compare(store, wanted.unit, unit_text, "") if unit_text else None
     taken_over = by_hand is not None and not by_hand.differences
     refused = None if taken_over else install.refusal(store, wanted.unit)
-    # Drop-ins of a unit that is ours, or will be, are taken away before `stage` looks.
     way = None if taken_over else previous.find(store, wanted, plan)
-    removed = dropins.reasons(wanted.unit, unit_text, dropins.on_host(wanted.unit))
-    repaired = removed if taken_over or wanted.unit in store.units() else []
+    leaving = drop_ins_by_hand(store, wanted.unit) + late_drop_ins(store, wanted.unit)
     refusals = [
         *([] if taken_over else faults),
         *([refused] if refused else []),
         *([way.sentence] if way and way.refused else []),
-        *(reason for reason in host_files.reasons(wanted, unit_text) if reason not in repaired),
+        *host_files.reasons(wanted, unit_text, leaving),
     ]
     return {
         "ends": [hide(line) for line in plan.summary()[:MOST]],

@@ -22,6 +22,7 @@ from .ending import KILL_SECONDS, end_trees, patience, why_alive
 from .gate import gate_proof, wait_open, why_not_free
 from .gpus import Reading
 from .holders import Service
+from .manifest import drop_ins_by_hand
 from .nvidia_smi import read_gpus
 from .order import Order
 from .refusal import GateClosed, why_closed
@@ -160,8 +161,9 @@ class Phases:
     ) -> None:
         """Replaces the unit and its environment; `note` gets what was there, before the first."""
         views.make(order.checkpoint, order.files)
+        theirs = drop_ins_by_hand(self.store, order.unit)
         replaced = install.install(
-            self.store, order.deployment, order.unit, order.unit_digest, env_digest, note
+            self.store, order.deployment, order.unit, order.unit_digest, env_digest, note, theirs
         )
         self.tell(f"{order.unit} is {'in place' if replaced else 'unchanged'}")
 
@@ -201,7 +203,8 @@ class Phases:
     def enable_only(self, unit: Optional[str]) -> None:
         """Makes one unit of this program start on boot and no other; None: none at all."""
         for other in sorted(self.store.units() - {unit}):
-            if systemd.state(other).enabled == "enabled":
+            theirs = install.by_hand(self.store, other)
+            if not theirs and systemd.state(other).enabled == "enabled":
                 systemd.call("disable", other)
         if unit:
             systemd.call("enable", unit)

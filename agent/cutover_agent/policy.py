@@ -33,6 +33,8 @@ class Rules:
     """The units of this program."""
     running: frozenset[str] = frozenset()
     """Those of them that are neither inactive nor failed."""
+    by_hand: frozenset[str] = frozenset()
+    """Units that run under a name of ours, and that somebody else wrote."""
     policy: str = "engines"
     users: frozenset[str] = frozenset({"root"})
     """Whom the units of this program run as."""
@@ -110,6 +112,14 @@ def own_unit(case: Case) -> Optional[Decision]:
         return Decision(STOP, f"{unit} is a unit of this program")
     if unit in case.rules.ours:
         return Decision(END, f"{unit} has left it behind")
+    return None
+
+
+def own_name(case: Case) -> Optional[Decision]:
+    """A unit under a name of ours that somebody else wrote."""
+    unit = case.process.unit
+    if unit in case.rules.by_hand:
+        return Decision(STOP, f"{unit} was written by hand, under the name of a deployment")
     return None
 
 
@@ -239,6 +249,7 @@ RULES: tuple[Rule, ...] = (
     own_login,
     zombie,
     own_unit,
+    own_name,
     companion,
     named_container,
     no_memory,

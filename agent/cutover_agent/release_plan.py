@@ -114,13 +114,14 @@ def plan_release(
             root = server_root(verdict.holder.process, seen.processes)
             trees[root.pid] = Tree(root, _members(root, seen, kept | rules.login))
     running = {name for name, how in rules.companions.items() if _runs(seen.services.get(name))}
+    others = stopped - rules.ours - rules.running - set(rules.companions)
     return ReleasePlan(
         stop=tuple(sorted(rules.running)),
-        aside=tuple(sorted(stopped - rules.ours - rules.running - set(rules.companions))),
+        aside=tuple(sorted(others | rules.by_hand)),
         companions=tuple(sorted(running)),
         end=tuple(trees.values()),
         verdicts=tuple(verdicts),
-        warnings=tuple(_waiting(seen, rules, stopped)),
+        warnings=tuple(_waiting(seen, rules, stopped | rules.by_hand)),
     )
 
 

@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 
 from . import install, systemd
-from .files import remove, write_atomic
+from .files import file_digest, remove, write_atomic
 from .manifest import (
     AS_WRITTEN,
     NOT_WRITTEN,
     changed_before_start,
+    drop_ins,
     late_drop_ins,
     loaded,
     path_of,
@@ -58,6 +59,18 @@ def _mark_stale(store: Store, unit: str, changed: list[Path]) -> None:
         return
     if changed_before_start(loaded([unit])[unit], changed):
         store.set_serving(dataclasses.replace(serving, stale=True))
+
+
+def take_over(store: Store, unit: str) -> list[str]:
+    """Saves a unit that somebody else wrote, its drop-ins too: it is ours to replace from now on.
+
+    Returns what it did, a line each; the unit's file itself stays as it is.
+    """
+    path = install.UNITS / unit
+    saved = _save(store, path, unit)
+    lines = [take_away(store, unit, each) for each in drop_ins(unit)]
+    store.note_installed(path, file_digest(path) or "")
+    return [f"{path}, written by hand, is saved as {saved}", *lines]
 
 
 def take_away(store: Store, unit: str, path: Path) -> str:

@@ -6,7 +6,7 @@ import os
 import pwd
 from typing import Optional
 
-from . import systemd
+from . import install, systemd
 from .devices import Devices, scan
 from .engines import is_engine
 from .gpus import Reading, Row
@@ -64,13 +64,16 @@ def plan_for(store: Store, order: Order, scope: Scope, seen: Landscape) -> Relea
 
 def rules_for(store: Store, order: Order, scope: Scope, seen: Landscape) -> Rules:
     """What the order and the host's settings say about whom to end."""
-    ours = store.units() | {order.unit}
+    named = store.units() | {order.unit}
+    theirs = frozenset(unit for unit in named if install.by_hand(store, unit))
+    ours = named - theirs
     me = seen.processes.get(os.getpid())
     login = {me.pid, *(p.pid for p in ancestors(me, seen.processes))} if me else set()
     return Rules(
         gpus=scope.indices,
         ours=ours,
-        running=running_units(store),
+        running=running_units(ours),
+        by_hand=running_units(theirs),
         policy=order.policy,
         users=users_of(ours, seen),
         also_end=frozenset(order.also_end),
@@ -79,9 +82,9 @@ def rules_for(store: Store, order: Order, scope: Scope, seen: Landscape) -> Rule
     )
 
 
-def running_units(store: Store) -> frozenset[str]:
-    """The units of this program that are neither inactive nor failed."""
-    return frozenset(unit for unit in store.units() if not systemd.state(unit).down)
+def running_units(units: frozenset[str]) -> frozenset[str]:
+    """Those that are neither inactive nor failed."""
+    return frozenset(unit for unit in units if not systemd.state(unit).down)
 
 
 def users_of(units: frozenset[str], seen: Landscape) -> frozenset[str]:

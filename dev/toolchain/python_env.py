@@ -29,7 +29,9 @@ def ensure_venv(places: Places) -> None:
         if not runs:
             shutil.rmtree(places.venv, ignore_errors=True)
             run(uv, "venv", "--python", PYTHON, places.venv)
-        run(uv, "pip", "sync", "--require-hashes", "--python", python, requirements)
+        # Compiled here: where Python may not write bytecode, every start would compile it anew.
+        how = ("--require-hashes", "--compile-bytecode")
+        run(uv, "pip", "sync", *how, "--python", python, requirements)
     stamp.write_text(wanted)
 
 

@@ -23,6 +23,7 @@ Restart=on-failure
 [Install]
 WantedBy=multi-user.target
 """
+FOLDER = "/etc/systemd/system"
 WAIT_SECONDS = 60
 
 
@@ -73,11 +74,54 @@ def test_an_equal_unit_is_taken_over_with_its_process_and_what_ours_adds_is_told
     assert serves(box) == MODELS[SGLANG]
 
 
-def test_a_unit_that_differs_is_told_and_not_taken_over(by_hand: Stack, box: Host) -> None:
-    by_hand.edit(VLLM, "timeouts:", "env:\n  NCCL_DEBUG: INFO\n\ntimeouts:")
+def test_a_unit_that_differs_is_replaced_and_is_the_way_back_as_it_was(
+    by_hand: Stack, box: Host
+) -> None:
+    path, drop_in = f"{FOLDER}/{UNITS[VLLM]}", f"{FOLDER}/{UNITS[VLLM]}.d/nice.conf"
+    box.exec(["mkdir", f"{FOLDER}/{UNITS[VLLM]}.d"])
+    box.write(drop_in, "[Service]\nNice=5\nKillMode=process\n")
+    box.exec(["chmod", "640", path])
+    box.exec(["systemctl", "daemon-reload"])
+    files = ["sh", "-c", f"stat -c '%a %n' {path} {drop_in}; cat {path} {drop_in}"]
+    before = box.exec(files).stdout
+    by_hand.edit(VLLM, "[minimax-m2.5]", "[minimax-new]")
     shown = by_hand.preview().text
-    assert f"{UNITS[VLLM]} was written by hand and differs" in shown
-    assert "variable NCCL_DEBUG: another value" in shown
+    assert f"{UNITS[VLLM]} was written by hand and differs, so it is restarted: " in shown
+    assert "--served-model-name minimax-m2.5 is missing" not in shown
+    assert "--served-model-name minimax-new is missing" in shown
+    assert f"{UNITS[VLLM]}, a unit of somebody else, is the way back" in shown
+    assert "would refuse" not in shown
+
+    box.write("/etc/practice/engine.json", '{"models": {"minimax-new": {"crash": "loading"}}}')
+    assert "serves again, verified" in by_hand.up(fails=True).text
+    assert serves(box) == MODELS[VLLM]
+    assert box.exec(files).stdout == before
+    assert enabled(box) == {UNITS[VLLM]}
+    assert unit(box, UNITS[VLLM], "Nice") == "5"
+    assert f"{UNITS[VLLM]} was written by hand and differs" in by_hand.preview().text
+
+    box.write("/etc/practice/engine.json", "{}")
+    by_hand.up()
+    assert serves(box) == "minimax-new"
+    assert "Written by cutover" in box.read(path)
+    assert unit(box, UNITS[VLLM], "DropInPaths") == ""
+    saved = box.exec(["sh", "-c", "cat /var/lib/cutover/saved/*"]).stdout
+    assert "set up by hand" in saved
+    assert "KillMode=process" in saved
+    by_hand.preview("--expect-no-changes")
+
+
+def test_a_unit_by_hand_of_a_deployment_that_is_not_active_gives_way_and_is_saved(
+    by_hand: Stack, box: Host
+) -> None:
+    by_hand.configure(active=SGLANG)
+    by_hand.up()
+    assert serves(box) == MODELS[SGLANG]
+    assert enabled(box) == {UNITS[SGLANG]}
+    assert "Written by cutover" in box.read(f"{FOLDER}/{UNITS[VLLM]}")
+    saved = box.exec(["sh", "-c", f"cat /var/lib/cutover/saved/{UNITS[VLLM]}.*"]).stdout
+    assert "set up by hand" in saved
+    by_hand.preview("--expect-no-changes")
 
 
 def test_a_store_that_was_lost_while_the_model_serves_is_made_again_without_a_restart(

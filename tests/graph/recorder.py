@@ -84,8 +84,8 @@ def record(config: dict[str, Any], monkeypatch: Any, root: Path) -> dict[str, Re
     from components.fleet import fleet
 
     @pulumi.runtime.test  # type: ignore[untyped-decorator]
-    def run() -> None:
-        fleet()
+    def run() -> pulumi.Output[Any]:
+        return fleet()
 
     run()
     return recorder.graph

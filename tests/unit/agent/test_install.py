@@ -119,6 +119,31 @@ def test_a_file_of_somebody_else_is_refused_and_ours_is_not(host: Host) -> None:
     assert refusal(host.store, UNIT) is None
 
 
+def test_a_unit_by_hand_that_runs_is_replaced_and_put_back_byte_by_byte_and_as_theirs(
+    host: Host,
+) -> None:
+    """It has a way back only while it runs; what is put back is not ours to remove later."""
+    path, drop_in = host.units / UNIT, host.units / f"{UNIT}.d" / "more.conf"
+    drop_in.parent.mkdir()
+    for file, content, mode in ((path, b"theirs \xe9\n", 0o640), (drop_in, b"[Service]\n", 0o600)):
+        file.write_bytes(content)
+        file.chmod(mode)
+    host.states[UNIT] = UP
+    assert refusal(host.store, UNIT) is None
+    keep = host.store.keep
+    replaced = install.install(
+        host.store, "small", UNIT, keep("[Unit]\n"), keep(""), drop_ins=[drop_in]
+    )
+    assert (path.read_text(), drop_in.exists()) == ("[Unit]\n", False)
+    saved = sorted(each.read_bytes() for each in (host.store.root / "saved").iterdir())
+    assert saved == [b"[Service]\n", b"theirs \xe9\n"]
+    put_back(host.store, replaced)
+    assert (path.read_bytes(), drop_in.read_bytes()) == (b"theirs \xe9\n", b"[Service]\n")
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (path, drop_in)] == [0o640, 0o600]
+    assert host.store.installed() == {}
+    assert install.by_hand(host.store, UNIT)
+
+
 def test_a_masked_unit_is_refused_and_its_link_not_followed(host: Host) -> None:
     (host.units / UNIT).symlink_to("/dev/null")
     assert "is masked" in str(refusal(host.store, UNIT))

@@ -80,6 +80,18 @@ KERNEL = process(85, *NOTEBOOK, parent=80, unit="jupyter.service")
 
 ROWS = [
     Row(
+        "F01 a unit that somebody wrote under a name of ours is stopped whatever the policy",
+        tree(*server(OURS), services=(Service(OURS, 100, "active", "enabled"),)),
+        rules(by_hand=frozenset({OURS}), policy="managed"),
+        stops=(OURS,),
+    ),
+    Row(
+        "F01 such a unit is stopped while it holds no memory yet: its file is to be replaced",
+        scene(),
+        rules(by_hand=frozenset({OURS})),
+        stops=(OURS,),
+    ),
+    Row(
         "F01 orphans of a killed server are found by what they hold, not by the unit or the port",
         scene(
             holder(orphan("VLLM::Worker_TP0", 51, parent=40, unit="session-3.scope")),

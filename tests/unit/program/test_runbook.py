@@ -8,7 +8,7 @@ from tests.unit.program.test_units import CATALOGUE
 
 
 def test_it_says_what_there_is_why_and_what_was_measured() -> None:
-    text = render_runbook("box", CATALOGUE)
+    text = render_runbook("box", list(CATALOGUE.values()))
     for one in CATALOGUE.values():
         assert f"| {one.name} | {one.unit} | " in text
         for figure in one.runbook.measured:
@@ -22,7 +22,7 @@ def test_it_says_what_there_is_why_and_what_was_measured() -> None:
 
 def test_what_an_operator_wrote_is_data_and_no_template() -> None:
     one = deployment(runbook={"why": "{{ host }}\n{% raw %}", "notes": "second\nline"})
-    text = render_runbook("box", {"small": one})
+    text = render_runbook("box", [one])
     assert "{{ host }}\n{% raw %}" in text and "second\nline" in text
 
 
