@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import os
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -182,9 +183,10 @@ class Store:
         """Leaves the complete, checked order on the host."""
         write_atomic(self.root / "staged.json", order.to_json())
 
-    def forget_texts(self) -> None:
-        """Drops the texts that nothing refers to any more."""
-        wanted = {record.digest for record in self.records().values()}
+    def forget_texts(self, kept: Collection[str] = ()) -> None:
+        """Drops the texts that nothing refers to any more, but those `kept`."""
+        wanted = set(kept)
+        wanted |= {record.digest for record in self.records().values()}
         wanted |= set(self.installed().values())
         for serving in filter(None, (self.serving(), self.before())):
             wanted |= {serving.order.unit_digest, serving.env_digest}
