@@ -4,57 +4,38 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
-from typing import Any
 
-from cutover_agent.bound import bound
+import yaml
+
 from cutover_agent.clock import Deadline, wait_for
-from cutover_agent.order import Order
 from sandbox import Host
-from tests.acceptance.stack import MODELS, SGLANG, UNITS, VLLM, Stack, enabled, settings
-from tests.faults import inject
-from tests.faults.matrix import HOST, REBOOT_IN_ROLL_BACK, Row
+from tests.acceptance.stack import MODELS, SGLANG, UNITS, VLLM, Stack, settings, start_detached
+from tests.faults import disk, hold, inject
+from tests.faults.matrix import REBOOT_IN_ROLL_BACK, Row
+from tests.faults.sight import Sight, look
 
-SCALE = 30
-"""One second here is half a minute of a real box: load 900 s, stop 120 s, smoke 120 s."""
-BOOT_SECONDS = 60
-HOLD_SECONDS = 3
-ENGINE = {"load_seconds": 2.5, "stop_seconds": 1.5, "token_seconds": 0.08}
-HOLD = "/run/practice-hold"
-STATES = f"{inject.STORE}/transactions/*/state.json"
-HOOK = f'[ ! -e {HOLD}/"$1" ] || sleep {HOLD_SECONDS}'
+SCALE = 15
+"""Every time of this bench is a real one over this, so that all keep their ratios."""
+LIMITS = {"load": 900, "stop": 120, "smoke": 120}
+FREEING = {"release": 60, "gate": 30, "settle": 60, "kill": 15}
+HOOK = 150
+ENGINE = {"load_seconds": 36, "stop_seconds": 21, "token_seconds": 1.2}
+SLACK_SECONDS = 20
+"""How long a row that has missed its bound is still watched, to say how it ended."""
 
-# systemd runs it at each daemon-reload, which so takes a while in the phase that is held.
-GENERATOR = f"""#!/bin/sh
-newest=$(ls -t {STATES} 2>/dev/null | head -n 1)
-for phase in install start; do
-    [ -e {HOLD}/$phase ] && grep -q "\\"$phase\\"" "$newest" && sleep {HOLD_SECONDS}
-done
-exit 0
-"""
-SMALL_DISK = f"""
-cp -a {inject.STORE} /root/store
-mount -t tmpfs -o size=4m,mode=700 tmpfs {inject.STORE}
-cp -a /root/store/. {inject.STORE}
-"""
-"""Gives the agent's memory a file system of its own, so that it can be full."""
-USUAL_DISK = f"""
-mountpoint -q {inject.STORE} || exit 0
-rm -rf /root/store
-cp -a {inject.STORE} /root/store
-umount {inject.STORE}
-rm -rf {inject.STORE}
-mv /root/store {inject.STORE}
-"""
-ASK = """
-import json, urllib.request
-url = "http://127.0.0.1:8000/v1/models"
-print(json.load(urllib.request.urlopen(url, timeout=5))["data"][0]["id"])
-"""
+
+def scaled(times: dict[str, float]) -> dict[str, float]:
+    """Times of a real box, in seconds, as they are here."""
+    return {name: seconds / SCALE for name, seconds in times.items()}
 
 
 @dataclass
@@ -66,207 +47,213 @@ class Result:
     expected: str
     end: str = ""
     seconds: float = 0.0
+    """From the stop of the old model to a verified service; from the fault where that came first.
+    """
     bound: int = 0
-    passed: bool = False
-    reason: str = ""
+    """What `stage` printed; a boot, where there was one, as long as it took."""
+    canary: str = "alive"
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def row(self) -> dict[str, object]:
+        """As the table has it."""
+        return {**vars(self), "pass": not self.problems}
 
 
 class Bench:
     """Serves one of two models; a row switches to the other one, and a fault strikes."""
 
     def __init__(self, host: Host, folder: Path) -> None:
-        self.host = host
-        self._prepare()
+        self.host, self.rows = host, 0
+        hold.prepare(host)
+        self._behave({})
         self.stack = Stack(folder)
+        hooks = {"before_stop": hold.hook("drain"), "after_commit": hold.hook("commit")}
+        self.settings = settings(
+            host,
+            hooks={**hooks, "seconds": HOOK // SCALE},
+            deadlines={name: seconds // SCALE for name, seconds in FREEING.items()},
+        )
         for name in (SGLANG, VLLM):
-            path = folder / "deployments" / f"{name}.yaml"
-            text = path.read_text()
-            for key, seconds in (("load", 900), ("stop", 120), ("smoke", 120)):
-                text = text.replace(f"{key}: {seconds}", f"{key}: {seconds // SCALE}")
-            path.write_text(text)
-        hooks = {
-            "before_stop": ["sh", "-c", HOOK, "sh", "drain"],
-            "after_commit": ["sh", "-c", HOOK, "sh", "commit"],
-            "seconds": 10,
-        }
-        self.stack.configure(active=SGLANG, hosts={"box": settings(host, hooks=hooks)})
-        self.stack.up()
-
-    def _prepare(self) -> None:
-        self.host.write("/etc/systemd/system-generators/practice-hold", GENERATOR, 0o755)
-        self.host.write("/etc/practice/engine.json", json.dumps(ENGINE))
-
-    # One row.
+            self._declare(name)
+        self._up(SGLANG)
 
     def strike(self, row: Row) -> Result:
         """Switches to the other model, lets the fault strike, and looks at the end."""
-        old, new = self._sides()
+        self.rows += 1
         result = Result(row.phase, row.fault, row.expected)
-        self._misbehave(row, new)
-        self._hold(row)
+        before = self._start_of_row()
+        old, new = (SGLANG, VLLM) if before.model == MODELS[SGLANG] else (VLLM, SGLANG)
+        self._declare(new)
+        self._behave({MODELS[new]: inject.misbehaviour(row)})
         if row.fault == "disk full":
-            self.host.exec(["sh", "-ec", SMALL_DISK])
-        canary = self._canary()
-        known = self._newest()
-        self.stack.configure(active=new)
-        client = self._client()
-        try:
-            self._await_phase(row, known, client)
+            disk.make_small(self.host)
+        canary = start_detached(self.host, "sleep", "3600") if row.canary else 0
+        result.canary = "alive" if canary else "not applicable"
+        hold.hold(self.host, row.phase)
+        with self._client(new, row) as client:
+            self._await_phase(row, before)
             struck = time.monotonic()
             inject.AT_ONCE.get(row.fault, inject.nothing)(self.host, client)
-            result.bound = self._bound(row)
-            outcome = self._await_end(known, result.bound)
-            result.seconds = round(time.monotonic() - struck, 1)
-            self._judge(row, result, outcome, old, new)
-            if row.fault not in (*HOST, REBOOT_IN_ROLL_BACK) and not self._alive(canary):
-                result.problems.append("the canary died")
-        finally:
-            self._heal(client)
+            boot = 0 if row.canary else ceil(time.monotonic() - struck)
+            hold.let_go(self.host, row)
+            result.bound = self._promised() + boot
+            self._await_end(before, result.bound)
+            seen = look(self.host, canary)
+            result.seconds = round(time.monotonic() - min(struck, self.stopped), 1)
+        self._judge(row, result, before, self._without_traces(seen, canary), (old, new))
+        if row.answered and (client.returncode == 0) != (row.expected == "new"):
+            result.problems.append(f"the client exits {client.returncode}: {self._said()}")
         self._again(result, new)
-        result.passed = not result.problems
         return result
 
-    def _misbehave(self, row: Row, new: str) -> None:
-        how = inject.MISBEHAVIOUR.get((row.fault, row.phase))
-        if row.phase == "roll-back":
-            how = {"crash": "loading"}
-        models = {MODELS[new]: how} if how else {}
-        self.host.write("/etc/practice/engine.json", json.dumps({**ENGINE, "models": models}))
+    # What a row begins with.
 
-    def _hold(self, row: Row) -> None:
-        self.host.write(f"{HOLD}/{row.phase}", "")
-        if row.phase in ("stage", "gate"):
-            self.host.write("/etc/practice/gpu.json", json.dumps({"count": 8, "delay_seconds": 1}))
+    def _start_of_row(self) -> Sight:
+        """Who serves now; after a row that broke off, whatever it left is mended."""
+        self.stopped = float("inf")
+        seen = look(self.host)
+        if [seen.model] not in ([MODELS[SGLANG]], [MODELS[VLLM]]):
+            self._up(SGLANG)
+            seen = look(self.host)
+        return seen
 
-    def _client(self) -> inject.Client:
+    def _declare(self, name: str) -> None:
+        """Writes a deployment that differs from the row before, in its unit and its environment."""
+        path = self.stack.folder / "deployments" / f"{name}.yaml"
+        value = yaml.safe_load(path.read_text())
+        value["timeouts"] = {limit: seconds // SCALE for limit, seconds in LIMITS.items()}
+        value["env"] = {**value.get("env", {}), "ROW": str(self.rows)}
+        value["secrets"] = ["ROW_SECRET"]
+        path.write_text(yaml.safe_dump(value))
+        self.stack.configure(secrets={"ROW_SECRET": f"secret-{self.rows}"})
+
+    def _behave(self, models: dict[str, dict[str, object]]) -> None:
+        self.host.write(
+            "/etc/practice/engine.json", json.dumps({**scaled(ENGINE), "models": models})
+        )
+
+    def _up(self, active: str) -> None:
+        self.stack.configure(active=active, hosts={"box": self.settings})
+        self.stack.up()
+
+    @contextmanager
+    def _client(self, new: str, row: Row) -> Iterator[inject.Client]:
+        """`pulumi up` in the background; at the end everything is mended, and it is gone."""
+        self.stack.configure(active=new)
         words = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
-        return subprocess.Popen(
+        client = subprocess.Popen(
             [*words, "--stack", self.stack.name],
             cwd=self.stack.folder,
             env=self.stack.env,
             stdin=subprocess.DEVNULL,
-            stdout=(self.stack.folder / "up.log").open("wb"),
+            stdout=self._log.open("wb"),
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        try:
+            yield client
+        finally:
+            self._mend(client, row)
 
-    def _await_phase(self, row: Row, known: str, client: inject.Client) -> None:
-        strikes = row.phase
-        if row.fault == REBOOT_IN_ROLL_BACK or row.phase == "roll-back":
-            strikes = "restore"
-
-        def there() -> bool:
-            state = self._state()
-            return bool(state and state["id"] != known and strikes in state["begun"])
-
-        inject.wait(there, 120, f"the transaction comes to {strikes}", self._said)
-
-    def _await_end(self, known: str, seconds: int) -> str:
-        """Waits for the outcome, whoever brings it about; the last one that is there if none."""
-
-        def ended() -> bool:
-            state = self._state()
-            return bool(state and state["id"] != known and state["outcome"] and not self._busy())
-
-        wait_for(ended, Deadline(seconds), 0.2)
-        state = self._state()
-        return str(state["outcome"]) if state else ""
-
-    def _judge(self, row: Row, result: Result, outcome: str, old: str, new: str) -> None:
-        asked = self._asked()
-        names = {MODELS[old]: "old", MODELS[new]: "new"}
-        result.end = names.get(asked, "nothing") if outcome != "dead-end" else "dead end"
-        if result.end != row.expected:
-            result.problems.append(f"{result.end}, not {row.expected} ({outcome})")
-        if outcome == "" and row.fault != "disk full":
-            result.problems.append("the transaction has no end")
-        right = {UNITS[new if row.expected == "new" else old]}
-        if enabled(self.host) != right:
-            result.problems.append(f"enabled: {sorted(enabled(self.host))}")
-        if row.fault != "disk full" and not wait_for(lambda: not self._left(), Deadline(10), 0.2):
-            result.problems.append(f"left over: {self._left()}")
-
-    def _left(self) -> str:
-        """Traces of a trial, and units of the agent that are not gone."""
-        shell = (
-            "ls -d /run/systemd/system/*.d/90-cutover* 2>/dev/null; "
-            "systemctl list-units --plain --no-legend --state=failed 'cutover-*'"
-        )
-        return self.host.exec(["sh", "-c", shell], check=False).stdout.strip()
-
-    def _again(self, result: Result, new: str) -> None:
-        """A second `up` with the cause mended converges on the new model."""
-        run = self.stack._run("up", "--yes", "--skip-preview", "--non-interactive",
-                              "--stack", self.stack.name, check=False)  # fmt: skip
-        if run.code:
-            result.problems.append(f"the second up fails: {run.text[-600:]}")
-            run = self.stack.up()
-        if self._asked() != MODELS[new] or enabled(self.host) != {UNITS[new]}:
-            result.problems.append("the second up did not converge")
-
-    def _sides(self) -> tuple[str, str]:
-        """Who serves and who shall; after a row that broke off, whatever it left is mended."""
-        for old, new in ((SGLANG, VLLM), (VLLM, SGLANG)):
-            if self._asked() == MODELS[old]:
-                return old, new
-        self.stack.configure(active=SGLANG)
-        self.stack.up()
-        return SGLANG, VLLM
-
-    def _heal(self, client: inject.Client) -> None:
-        inject.speak(self.host)
-        inject.empty_disk(self.host)
-        self.host.exec(["sh", "-ec", USUAL_DISK])
-        self.host.exec(["rm", "-rf", HOLD])
-        self.host.write("/etc/practice/gpu.json", json.dumps({"count": 8}))
-        self.host.write("/etc/practice/engine.json", json.dumps(ENGINE))
+    def _mend(self, client: inject.Client, row: Row) -> None:
+        if row.fault == "network silent":
+            inject.kill_client(self.host, client)  # it may wait for ever
+            inject.speak(self.host)
+        disk.make_usual(self.host)
+        hold.release_all(self.host)
+        self._behave({})
         try:
             client.wait(60)
         except subprocess.TimeoutExpired:
             os.killpg(client.pid, signal.SIGKILL)
             client.wait()
-        (self.stack.folder / "state/.pulumi/locks").exists() and subprocess.run(
-            ["pulumi", "cancel", "--yes", "--stack", self.stack.name],
-            cwd=self.stack.folder, env=self.stack.env, capture_output=True, check=False,
-        )  # fmt: skip
+        if list((self.stack.folder / "state/.pulumi/locks").rglob("*.json")):
+            self.stack._run("cancel", "--yes", "--stack", self.stack.name)
 
-    # What the host shows.
+    # Until it is over.
 
-    def _state(self) -> dict[str, Any] | None:
-        shown = self.host.exec(["sh", "-c", f"cat $(ls -t {STATES} | head -n 1)"], check=False)
-        try:
-            found: dict[str, Any] = json.loads(shown.stdout)
-            return found
-        except ValueError:
-            return None
+    def _record(self, before: Sight) -> dict[str, object]:
+        """The record of this row's transaction; empty before there is one."""
+        state = hold.newest_state(self.host)
+        if not state or state["id"] == before.state.get("id"):
+            return {}
+        if "release" in state["begun"]:
+            self.stopped = min(self.stopped, time.monotonic())
+        return state
 
-    def _newest(self) -> str:
-        state = self._state()
-        return str(state["id"]) if state else ""
+    def _await_phase(self, row: Row, before: Sight) -> None:
+        late = row.fault == REBOOT_IN_ROLL_BACK or row.phase == "roll-back"
+        phase = "restore" if late else row.phase
 
-    def _busy(self) -> bool:
+        def there() -> bool:
+            return phase in self._record(before).get("begun", ())  # type: ignore[operator]
+
+        inject.wait(there, 120, f"the transaction comes to {phase}", self._said)
+
+    def _await_end(self, before: Sight, seconds: int) -> None:
+        """Waits for the outcome, whoever brings it about."""
         pattern = ["cutover-*", "--state=active,activating,deactivating", "--no-legend", "--plain"]
-        shown = self.host.exec(["systemctl", "list-units", *pattern], check=False).stdout
-        return bool(shown.strip())
 
-    def _asked(self) -> str:
-        return self.host.exec(["python3", "-c", ASK], check=False).stdout.strip()
+        def ended() -> bool:
+            over = self._record(before).get("outcome")
+            busy = self.host.exec(["systemctl", "list-units", *pattern], check=False).stdout
+            return bool(over) and not busy.strip()
 
-    def _bound(self, row: Row) -> int:
-        folder = f"$(ls -td {inject.STORE}/transactions/*/ | head -n 1)"
-        text = self.host.exec(["sh", "-c", f"cat {folder}/order.json"]).stdout
-        order = Order.from_json(text)
-        struck = row.fault in (*HOST, REBOOT_IN_ROLL_BACK)
-        return bound(order, order).seconds + BOOT_SECONDS * struck
+        wait_for(ended, Deadline(seconds + SLACK_SECONDS), 0.1)
 
-    def _canary(self) -> int:
-        shell = "setsid python3 -c 'import time; time.sleep(3600)' >/dev/null 2>&1 & echo $!"
-        return int(self.host.exec(["sh", "-c", shell]).stdout)
+    def _without_traces(self, seen: Sight, canary: int) -> Sight:
+        """The same a moment later: systemd forgets a unit not before its process is gone."""
+        wait_for(lambda: not look(self.host).left, Deadline(5), 0.2)
+        return look(self.host, canary) if seen.left else seen
 
-    def _alive(self, pid: int) -> bool:
-        return self.host.exec(["kill", "-0", str(pid)], check=False).returncode == 0
+    def _promised(self) -> int:
+        """The bound that `stage` printed."""
+        found = re.findall(r"at the latest (\d+) s after the stop", self._log.read_text())
+        return int(found[-1])
+
+    # How it ended.
+
+    def _judge(
+        self, row: Row, result: Result, before: Sight, seen: Sight, sides: tuple[str, str]
+    ) -> None:
+        old, new = sides
+        outcome, problems = seen.state.get("outcome", ""), result.problems
+        result.end = {MODELS[old]: "old", MODELS[new]: "new"}.get(seen.model, "nothing")
+        if outcome == "dead-end":
+            result.end = f"dead end: {seen.state['dead_end']}"
+        right = new if row.expected == "new" else old
+        if result.end != row.expected:
+            problems.append(f"{result.end}, not {row.expected} ({outcome or 'no outcome'})")
+        if seen.state.get("id") == before.state.get("id") or not outcome:
+            problems.append("the transaction has no end")
+        if seen.enabled != [UNITS[right]]:
+            problems.append(f"enabled: {seen.enabled}")
+        if result.end in ("old", "new") and not seen.running == seen.holders == [UNITS[right]]:
+            problems.append(f"running: {seen.running}, on the GPUs: {seen.holders}")
+        if right == old and seen.files != before.files:
+            problems.append("files are not as they were")
+        if right == new and f"ROW={self.rows}" not in "".join(seen.files[new].values()):
+            problems.append("the new files are not in place")
+        if seen.left:
+            problems.append(f"left over: {seen.left}")
+        if not seen.canary:
+            problems.append("the canary died")
+        if result.seconds > result.bound:
+            problems.append(f"{result.seconds} s, later than {result.bound} s")
+
+    def _again(self, result: Result, new: str) -> None:
+        """One more `up`, with the cause mended, converges on the new model."""
+        run = self.stack._run("up", "--yes", "--skip-preview", "--non-interactive",
+                              "--stack", self.stack.name, check=False)  # fmt: skip
+        seen = look(self.host)
+        there = seen.model == MODELS[new] and seen.enabled == seen.running == [UNITS[new]]
+        if run.code or not there or f"secret-{self.rows}" not in str(seen.files[new]):
+            result.problems.append(f"the second up does not converge: {run.text[-800:]}")
+
+    @property
+    def _log(self) -> Path:
+        return self.stack.folder / "up.log"
 
     def _said(self) -> str:
-        path = self.stack.folder / "up.log"
-        return path.read_text()[-800:] if path.exists() else ""
+        return self._log.read_text()[-800:] if self._log.exists() else ""

@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 from cutover_agent.clock import Deadline, wait_for
 from sandbox import Host
+from tests.faults import disk, hold
+from tests.faults.matrix import Row
 
-STORE = "/var/lib/cutover"
 SESSIONS = "for p in $(pgrep -f '^sshd: .*@notty'); do kill -KILL $p; done"
 
 Client = subprocess.Popen[bytes]
@@ -59,16 +60,11 @@ def reboot(host: Host, client: Client) -> None:
 
 
 def fill_disk(host: Host, client: Client) -> None:
-    host.exec(["sh", "-c", f"cat /dev/zero > {STORE}/filler"], check=False)
-
-
-def empty_disk(host: Host) -> None:
-    """Makes room again; harmless where there is room."""
-    host.exec(["rm", "-f", f"{STORE}/filler"])
+    disk.fill(host)
 
 
 def take_gpu(host: Host, client: Client) -> None:
-    host.write("/etc/practice/gpu.json", json.dumps({"count": 8, "missing": [3]}))
+    host.write(hold.GPUS, json.dumps({"count": 8, "missing": [3]}))
 
 
 def nothing(host: Host, client: Client) -> None:
@@ -100,6 +96,13 @@ MISBEHAVIOUR: dict[tuple[str, str], dict[str, object]] = {
     ("reboot while rolling back", "ready"): {"crash": "loading"},
     ("reboot while rolling back", "smoke"): {"answer": "I do not know"},
 }
+
+
+def misbehaviour(row: Row) -> dict[str, object]:
+    """What the new model does wrong in a row; in a roll-back something has to."""
+    if row.phase == "roll-back":
+        return {"crash": "loading"}
+    return MISBEHAVIOUR.get((row.fault, row.phase), {})
 
 
 def wait(
