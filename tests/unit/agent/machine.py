@@ -68,7 +68,7 @@ class Machine:
         patch.setattr(time, "sleep", lambda _: None)
         self.root, self.left, self.acts = root, -1, 0
         self.full_after = -1
-        """After so many operations the disk is full, until the reserve is given up."""
+        """After so many operations the disk is full, until a reserve is given up."""
         self.dies_at = ""
         """The call of systemctl that the agent does not survive."""
         self.running: dict[str, str] = {}
@@ -202,7 +202,7 @@ class Machine:
             if name == "open" and arguments[1] & os.O_CREAT and 0 <= self.full_after < self.acts:
                 raise OSError(28, "No space left on device")
             done = act(*arguments, **options)
-            if name == "unlink" and Path(arguments[0]).name == "reserve":
+            if name == "unlink" and Path(arguments[0]).name.startswith("reserve"):
                 self.full_after = -1
             return done
 
