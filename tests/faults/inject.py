@@ -5,25 +5,23 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Callable
 
 from cutover_agent.clock import Deadline, wait_for
 from sandbox import Host
 from tests.faults import disk, hold
+from tests.faults.client import Client
 from tests.faults.matrix import Row
 
 SESSIONS = "for p in $(pgrep -f '^sshd: .*@notty'); do kill -KILL $p; done"
 
-Client = subprocess.Popen[bytes]
-
 
 def kill_client(host: Host, client: Client) -> None:
-    os.killpg(client.pid, signal.SIGKILL)
+    client.kill()
 
 
 def interrupt_client(host: Host, client: Client) -> None:
-    os.kill(client.pid, signal.SIGINT)
+    client.interrupt()
 
 
 def cut_session(host: Host, client: Client) -> None:
@@ -44,7 +42,7 @@ def forwarder(host: Host) -> int:
     return int((host.folder / "forwarder.pid").read_text().split(":")[0])
 
 
-def kill_agent(host: Host, client: Client) -> None:
+def kill_agent(host: Host, _: object) -> None:
     host.exec(["systemctl", "kill", "--signal=SIGKILL", "cutover-*.service"], check=False)
 
 

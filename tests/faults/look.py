@@ -34,6 +34,7 @@ def main(units: dict[str, str], canary: int) -> dict[str, Any]:
         "running": [
             one for one in units.values() if _show(one, "ActiveState") not in ("inactive", "failed")
         ],
+        "on_trial": [one for one in units.values() if _show(one, "Restart") == "no"],
         "holders": sorted({_unit_of(p) for p in os.listdir("/proc") if _holds_a_gpu(p)} - {""}),
         "left": [path for one in TRACES for path in glob.glob(one)] + failed[:1],
         "files": {name: {path: _text(path) for path in both} for name, both in paths.items()},

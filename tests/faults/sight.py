@@ -23,6 +23,8 @@ class Sight:
     """Model units that start at boot."""
     running: list[str]
     """Model units that are neither inactive nor failed."""
+    on_trial: list[str]
+    """Model units that systemd would not start again after a crash."""
     holders: list[str]
     """Units whose processes hold a GPU; `pid N` for a process of no unit."""
     left: list[str]
