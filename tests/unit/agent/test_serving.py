@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from cutover_agent import probe, systemd
+from cutover_agent import listener, probe, serving, systemd
 from cutover_agent.serving import NotServing, await_ready, cause, is_right, progress, why_unused
 from cutover_agent.store import Serving
 from cutover_agent.systemd import UnitState
@@ -162,6 +162,24 @@ def test_a_crash_while_loading_is_seen_at_once_and_not_at_the_deadline(
     with pytest.raises(NotServing, match=r"(?s)crashed while loading.*no such quantization"):
         await_ready(order(), None, lambda _: None, str)
     assert len(slept) == 1, "it is seen at the next look"
+
+
+@pytest.mark.parametrize(
+    ("stranger", "used", "says"),
+    [
+        ("pid 7 (nginx) listens on 8000", 72500, "is not what answers: pid 7"),
+        ("", 2, "answers, but not from its GPUs: GPU 0 2 MiB"),
+    ],
+)
+def test_an_answer_of_another_process_or_without_the_gpus_is_no_service(
+    stranger: str, used: int, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(systemd, "state", lambda _: LOADING)
+    monkeypatch.setattr(probe, "ready", lambda *_: True)
+    monkeypatch.setattr(listener, "stranger", lambda *_: stranger)
+    monkeypatch.setattr(serving, "read_gpus", lambda: reading(*(used,) * 8))
+    with pytest.raises(NotServing, match=says):
+        await_ready(order(), None, lambda _: None, str)
 
 
 @pytest.mark.parametrize(
