@@ -46,6 +46,7 @@ def _address(value: str) -> str:
 
 Command = Annotated[list[Annotated[str, AfterValidator(plain_text)]], Field(min_length=1)]
 A_COMMAND = "a list of a program and its arguments, each as text"
+SECONDS = "whole seconds from 1 to 3600"
 
 
 class Hooks(Strict):
@@ -60,9 +61,36 @@ class Hooks(Strict):
     after_rollback: Command | None = setting(
         "Runs once a cutover has failed and is over.", A_COMMAND, None
     )
-    seconds: int = setting(
-        "How long each of them may take.", "whole seconds from 1 to 3600", 60, ge=1, le=3600
+    seconds: int = setting("How long each of them may take.", SECONDS, 60, ge=1, le=3600)
+
+
+class Deadlines(Strict):
+    """How long the host may take to free its GPUs; the rest depends on the deployment."""
+
+    release: int = setting(
+        "For servers that are born while others are ended.", SECONDS, 60, ge=1, le=3600
     )
+    gate: int = setting("Until the GPUs report that they are free.", SECONDS, 30, ge=1, le=3600)
+    settle: int = setting(
+        "For memory that does not go away in a roll-back, before that starts its model.",
+        SECONDS,
+        60,
+        ge=1,
+        le=3600,
+    )
+    kill: int = setting(
+        "After SIGKILL, until a process counts as one that cannot be killed.",
+        SECONDS,
+        15,
+        ge=1,
+        le=3600,
+    )
+
+    @model_validator(mode="after")
+    def _time_to_kill(self) -> Deadlines:
+        if self.release <= self.kill:
+            raise ModelError([(("release",), f"has to be longer than kill, {self.kill} s")])
+        return self
 
 
 class Proxy(Strict):
@@ -132,6 +160,9 @@ class Host(Strict):
     )
     hooks: Hooks = setting(
         "Commands around a cutover.", "before_stop, after_commit, after_rollback", Hooks()
+    )
+    deadlines: Deadlines = setting(
+        "How long freeing the GPUs may take.", "release, gate, settle, kill", Deadlines()
     )
     on_destroy: Literal["remove", "keep"] = setting(
         "What `pulumi destroy` does with the model that serves: stop and remove, or keep it.",

@@ -44,8 +44,12 @@ def order_for(host_name: str, host: Host, deployment: Deployment, unit_text: str
         companions=dict(host.companions),
         deadlines=Deadlines(
             stop=deployment.stop_seconds,
+            release=host.deadlines.release,
+            gate=host.deadlines.gate,
             load=deployment.timeouts.load,
             smoke=deployment.timeouts.smoke,
+            settle=host.deadlines.settle,
+            kill=host.deadlines.kill,
         ),
         hooks=hooks_for(host),
         accept_no_rollback=host.accept_no_rollback,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Optional
 
-from . import ending, systemd
+from . import containers, ending, gate
 from .order import Order
-from .phases import SETTLE_SECONDS
 from .way_back import TRIES
 
 MARGIN_SECONDS = 30
-"""For calls of systemctl, files, and readings of the GPUs, which are short each."""
+"""For what has no deadline in the order: calls of systemctl, files, starts of the agent. All of
+it is short, and does not grow with a model."""
+READINGS = 4
+"""How often nvidia-smi is asked on the way there, apart from the gate."""
+READINGS_BACK = 5
+"""How often it is asked in each try to go back, which has no gate."""
 
 
 @dataclass(frozen=True)
@@ -31,35 +36,49 @@ class Bound:
         return f"at the latest {self.seconds} s after the stop a verified model serves ({parts})"
 
 
-def bound(order: Order, previous: Optional[Order]) -> Bound:
+def bound(order: Order, previous: Optional[Order], answer: float = 0.0) -> Bound:
     """Sums up the deadlines on the longest path: all goes well but the last smoke request, and the
     first of two tries to go back fails as well.
+
+    `answer` is how many seconds nvidia-smi takes on this host to answer.
     """
-    to_stop = _stop(order, previous)
+    limits = order.deadlines
+    stop, release = _stop(order, previous), _release(order, previous)
     terms = [
         ("drain", order.hooks.seconds if order.hooks.before_stop else 0),
-        ("stop", to_stop),
-        ("release", order.deadlines.release),
-        ("gate", order.deadlines.gate),
-        ("load", order.deadlines.load),
+        ("stop", release),
+        ("release", limits.release),
+        ("gate", max(limits.gate, math.ceil((gate.SAMPLES + 1) * answer))),
+        ("load", limits.load),
         ("smoke", _smoke(order)),
     ]
+    readings = READINGS
     if previous:
         # After a boot in its last moments the new model, verified already, takes the first try.
-        load = max(order.deadlines.load, previous.deadlines.load)
+        load = max(limits.load, previous.deadlines.load)
         smoke = max(_smoke(order), _smoke(previous))
-        back = to_stop + order.deadlines.release + SETTLE_SECONDS + load + smoke
+        back = stop + release + limits.release + limits.settle + load + smoke
         terms.append((f"going back {TRIES} x", TRIES * back))
+        readings += TRIES * READINGS_BACK
     else:
-        terms.append(("stop of the new one", to_stop))
+        terms.append(("stop of the new one", stop))
     terms.append(("hook", order.hooks.seconds if _after(order) else 0))
+    terms.append(("answers of nvidia-smi", math.ceil(readings * answer)))
     return Bound((*terms, ("margin", MARGIN_SECONDS)))
 
 
 def _stop(order: Order, previous: Optional[Order]) -> int:
-    """Until units, and engines outside of them, are gone or count as unkillable."""
+    """Until one unit is gone, or counts as unkillable."""
     waits = [order.deadlines.stop] + ([previous.deadlines.stop] if previous else [])
-    return 2 * max(waits) + systemd.KILL_SECONDS + 5 + ending.KILL_SECONDS
+    return max(waits) + order.deadlines.kill
+
+
+def _release(order: Order, previous: Optional[Order]) -> int:
+    """Until containers, engines outside of units, and then the units are gone, or unkillable."""
+    kill = order.deadlines.kill
+    seconds = _stop(order, previous) - kill
+    boxed = len(order.also_end) * (seconds + containers.CALL_SECONDS)
+    return boxed + math.ceil(ending.longest(seconds, kill)) + kill
 
 
 def _smoke(order: Order) -> int:

@@ -33,6 +33,7 @@ def stop(names: Iterable[str], seconds: float) -> list[str]:
             arguments = ("stop", "--time", str(int(seconds)), name)
             if _call(seconds + CALL_SECONDS, engine, *arguments):
                 lines.append(f"container {name} is stopped")
+                break
     return lines
 
 

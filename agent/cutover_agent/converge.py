@@ -14,6 +14,7 @@ from .checks import check
 from .clock import Deadline, now, wait_for
 from .follow import Failed, await_end, follow, result, say
 from .history import make_room
+from .nvidia_smi import read_gpus
 from .order import Order
 from .previous import way_back
 from .serving import is_healthy, is_right, key_of
@@ -125,7 +126,9 @@ def stage(store: Store, order: Order) -> dict[str, Any]:
     for line in (*plan.summary(), *_why_again(store, order)):
         say(line)
     say(back)
-    promised = bound(order, serving.order if serving else None)
+    asked = now()
+    read_gpus()
+    promised = bound(order, serving.order if serving else None, now() - asked)
     say(promised.describe())
     store.set_staged(order)
     return {"receipt": new_id(), "deployment": order.deployment, "bound": promised.seconds}

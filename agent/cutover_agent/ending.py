@@ -13,11 +13,11 @@ from typing import Optional
 from .clock import Deadline
 from .processes import Process, read_process
 from .release_plan import Tree
+from .systemd import KILL_SECONDS
 
-KILL_SECONDS = 10
-"""How long a process may take to vanish after SIGKILL before it counts as unkillable."""
-ORPHAN_SECONDS = 5
-"""How long those may take that have lost their parent, not the will to stop."""
+ORPHANS_SHARE = 3
+"""Those that have lost their parent, not the will to stop, get this part of the time to vanish
+after SIGKILL, before it."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,11 @@ class Ended:
     """Those that even SIGKILL did not end, as they are now."""
 
 
-def end_trees(trees: Sequence[Tree], seconds: float) -> Ended:
+def end_trees(trees: Sequence[Tree], seconds: float, kill: float = KILL_SECONDS) -> Ended:
     """SIGTERM to each root; after `seconds`, SIGTERM then SIGKILL to all that is left.
 
-    Takes no longer than the processes need, and at most `seconds` and a quarter of a minute.
+    What is there `kill` seconds after SIGKILL counts as alive. Takes no longer than the processes
+    need, and at most `longest(seconds, kill)`.
     """
     members = {process.pid: process for tree in trees for process in tree.members}
     with handles(members.values()) as held:
@@ -42,10 +43,10 @@ def end_trees(trees: Sequence[Tree], seconds: float) -> Ended:
         left = _wait_for_roots(trees, held, Deadline(seconds))
         for pid in left:
             _signal(left[pid], signal.SIGTERM)
-        left = _wait(left, Deadline(min(ORPHAN_SECONDS, seconds)))
+        left = _wait(left, Deadline(min(kill / ORPHANS_SHARE, seconds)))
         for pid in left:
             _signal(left[pid], signal.SIGKILL)
-        alive = _wait(left, Deadline(KILL_SECONDS))
+        alive = _wait(left, Deadline(kill))
     now = {pid: read_process(pid) or members[pid] for pid in alive}
     return Ended(
         tuple(members[pid] for pid in left if pid not in alive),
@@ -53,9 +54,14 @@ def end_trees(trees: Sequence[Tree], seconds: float) -> Ended:
     )
 
 
-def patience(stop: float, left: float) -> float:
+def longest(seconds: float, kill: float) -> float:
+    """How long `end_trees` takes at most."""
+    return seconds + min(kill / ORPHANS_SHARE, seconds) + kill
+
+
+def patience(stop: float, left: float, kill: float) -> float:
     """Seconds for `end_trees`, at most `stop`, so that the whole of it fits into what is left."""
-    return max(0.0, min(stop, left - ORPHAN_SECONDS - KILL_SECONDS))
+    return max(0.0, min(stop, left - kill / ORPHANS_SHARE - kill))
 
 
 def why_alive(process: Process) -> str:

@@ -13,12 +13,16 @@ def write_atomic(path: Path, text: str, mode: int = 0o600) -> None:
     """Writes a file so that a crash leaves the old text or the new one, never a part."""
     temporary = path.with_name(f".{path.name}.new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
-    with open(descriptor, "wb") as file:
-        os.fchmod(descriptor, mode)  # the umask may have taken bits away
-        file.write(text.encode(errors="surrogateescape"))
-        file.flush()
-        os.fsync(descriptor)
-    os.rename(temporary, path)
+    try:
+        with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)  # the umask may have taken bits away
+            file.write(text.encode(errors="surrogateescape"))
+            file.flush()
+            os.fsync(descriptor)
+        os.rename(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # on a full disk it would take the last room
+        raise
     _sync_folder(path.parent)
 
 

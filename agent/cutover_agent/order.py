@@ -37,6 +37,10 @@ class Deadlines:
     gate: int = 30
     load: int = 900
     smoke: int = 120
+    settle: int = 60
+    """For memory that does not go away in a roll-back, which starts its model all the same."""
+    kill: int = 15
+    """After SIGKILL, until a process counts as one that cannot be killed."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from . import (
     views,
 )
 from .clock import Deadline, wait_for, wall
-from .ending import KILL_SECONDS, end_trees, patience, why_alive
+from .ending import end_trees, patience, why_alive
 from .gate import gate_proof, wait_open, why_not_free
 from .gpus import Reading
 from .holders import Service
@@ -34,12 +34,8 @@ from .store import Store
 from .survey import look_again, plan_for, survey, uids_of
 from .sweep import Sweep
 
-SETTLE_SECONDS = 60
-"""A roll-back waits this long at most for memory that does not go away, then starts anyway."""
 STEADY_SECONDS = 2
 """Memory that has not changed for this long is not on its way out."""
-
-
 ROUNDS = 3
 """How often a release looks again for servers that were born while it ended others."""
 LITTLE_SHARED_MEMORY = 0.05
@@ -66,9 +62,10 @@ class Phases:
             seen = look_again(seen)
             trees = plan_for(self.store, order, scope, seen).end
             trees += stopping.outliving(plan.stop, seen.processes)
-            if not trees or deadline.left < KILL_SECONDS:
+            kill = order.deadlines.kill
+            if not trees or deadline.left < kill:
                 break
-            self._end(trees, patience(order.deadlines.stop, deadline.left))
+            self._end(trees, patience(order.deadlines.stop, deadline.left, kill), kill)
         self.sweep = Sweep(uids, wall())
         self.sweep.begin()
         return seen.reading
@@ -84,14 +81,14 @@ class Phases:
         if plan.end:
             for line in containers.stop(order.also_end, order.deadlines.stop):
                 self.tell(line)
-            self._end(plan.end, order.deadlines.stop)
-        for line in stopping.finish(plan.units, deadline):
+            self._end(plan.end, order.deadlines.stop, order.deadlines.kill)
+        for line in stopping.finish(plan.units, deadline, order.deadlines.kill):
             self.tell(line)
 
-    def _end(self, trees: Sequence[Tree], seconds: float) -> None:
+    def _end(self, trees: Sequence[Tree], seconds: float, kill: float) -> None:
         for tree in trees:
             self.tell(f"ending pid {tree.root.pid} ({tree.root.title})")
-        ended = end_trees(trees, seconds)
+        ended = end_trees(trees, seconds, kill)
         if ended.killed:
             count, time = len(ended.killed), f"{seconds:.0f} s"
             self.tell(f"killed {count} processes that did not end within {time}")
@@ -213,9 +210,9 @@ class Phases:
         """Why the driver does not answer; empty when it does."""
         return read_gpus().problem
 
-    def settle(self, host_gpus: int) -> None:
+    def settle(self, order: Order) -> None:
         """Gives memory a while to go, but never keeps a model from serving."""
-        scope = Scope("", host_gpus, ())
+        scope = Scope("", order.host_gpus, ())
         seen, still = read_gpus().total_mib, Deadline(STEADY_SECONDS)
 
         def settled() -> bool:
@@ -225,4 +222,4 @@ class Phases:
                 seen, still = reading.total_mib, Deadline(STEADY_SECONDS)
             return still.passed or not why_not_free(reading, scope)
 
-        wait_for(settled, Deadline(SETTLE_SECONDS))
+        wait_for(settled, Deadline(order.deadlines.settle))

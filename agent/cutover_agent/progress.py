@@ -26,7 +26,11 @@ class Progress:
         seconds: dict[str, Any] = attempt.evidence.setdefault("phases", {})
         seconds[name] = round(now() - started, 3)
         attempt.done.append(name)
-        self.save()
+        try:
+            self.save()
+        except OSError:
+            attempt.done.remove(name)
+            raise
 
     def tell(self, text: str) -> None:
         """Adds a line to the event log; one that cannot be written is lost."""
@@ -34,9 +38,13 @@ class Progress:
             self.journal.tell(self.attempt.phase or "stage", text)
 
     def end(self, outcome: str, error: str = "") -> None:
-        """Closes the record."""
+        """Closes the record; on a full disk it takes the room that was kept for that."""
         self.attempt.outcome, self.attempt.error = outcome, error
-        self.save()
+        try:
+            self.journal.save(self.attempt)
+        except OSError:
+            self.journal.store.spend_reserve()
+            self.save()
 
     def save(self) -> None:
         """Writes the record as it is now; a full disk does not end a way back."""

@@ -64,6 +64,7 @@ def recover(store: Store) -> str:
 
 def _act(store: Store, journal: Journal, attempt: Attempt, action: str) -> None:
     progress = Progress(journal, attempt)
+    store.spend_reserve()  # the room is kept for just this
     if "drain" not in attempt.begun and action == "go back" and journal.previous() is None:
         journal.set_previous(store.serving())  # it may not have come that far itself
     if attempt.boot != boot_id():

@@ -8,7 +8,7 @@ from . import systemd
 from .clock import Deadline, wait_for
 from .processes import Process
 from .release_plan import Tree
-from .systemd import KILL_SECONDS, SystemdError
+from .systemd import Unkillable
 
 
 def begin(units: Sequence[str]) -> None:
@@ -17,21 +17,21 @@ def begin(units: Sequence[str]) -> None:
         systemd.call("stop", "--no-block", *units)
 
 
-def finish(units: Sequence[str], deadline: Deadline) -> list[str]:
+def finish(units: Sequence[str], deadline: Deadline, kill: float) -> list[str]:
     """Waits until the units are inactive; returns a sentence about each.
 
     At the deadline their processes are killed, whatever the units themselves say about it. Raises
-    SystemdError when even that does not end one.
+    Unkillable when even that does not end one within `kill` seconds.
     """
     lines, late = [], []
     for unit in units:
         if not wait_for(lambda unit=unit: systemd.state(unit).down, deadline):  # type: ignore[misc]
             systemd.call("kill", "--signal=SIGKILL", unit, check=False)
             late.append(unit)
-    killed = Deadline(KILL_SECONDS)
+    killed = Deadline(kill)
     for unit in units:
         if not wait_for(lambda unit=unit: systemd.state(unit).down, killed):  # type: ignore[misc]
-            raise SystemdError(
+            raise Unkillable(
                 f"{unit} does not end even after SIGKILL: a process of it hangs in the kernel, "
                 "reset the GPU (nvidia-smi --gpu-reset) or reboot the host"
             )

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import os
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from .files import read_json, read_text, remove, write_atomic, write_json
 from .order import Order, OrderError, read, text_digest
 
 STORE = Path("/var/lib/cutover")
-RESERVE_BYTES = 256 << 10
-"""A roll-back writes a few files of some KiB each."""
+RESERVES, RESERVE_BYTES = 3, 128 << 10
+"""A way back, a recovery after it, and the end of the record write a few files of some KiB each;
+the next of them has room even where a full disk swallowed that of the one before."""
 LOST = "run `pulumi up` with `facts: true`, which sees that and puts it there again"
 
 
@@ -67,13 +69,16 @@ class Store:
 
     def reserve(self) -> None:
         """Sets room on the disk aside, so that a full one does not keep a roll-back from ending."""
-        path = self.root / "reserve"
-        if not path.exists():
-            write_atomic(path, "\0" * RESERVE_BYTES)
+        for number in range(RESERVES):
+            path = self.root / f"reserve-{number}"
+            if not path.exists():
+                write_atomic(path, "\0" * RESERVE_BYTES)
 
     def spend_reserve(self) -> None:
-        """Makes that room free."""
-        (self.root / "reserve").unlink(missing_ok=True)
+        """Makes a part of that room free; nothing where all is spent."""
+        left = sorted(self.root.glob("reserve-*"))
+        if left:
+            left[0].unlink(missing_ok=True)
 
     # Texts are kept under their digest, so that a roll-back finds what it replaced.
 
@@ -194,9 +199,10 @@ class Store:
         """Leaves the complete, checked order on the host."""
         write_atomic(self.root / "staged.json", order.to_json())
 
-    def forget_texts(self) -> None:
-        """Drops the texts that nothing refers to any more."""
-        wanted = {record.digest for record in self.records().values()}
+    def forget_texts(self, kept: Collection[str] = ()) -> None:
+        """Drops the texts that nothing refers to any more, but those `kept`."""
+        wanted = set(kept)
+        wanted |= {record.digest for record in self.records().values()}
         wanted |= set(self.installed().values())
         for serving in filter(None, (self.serving(), self.before())):
             wanted |= {serving.order.unit_digest, serving.env_digest}

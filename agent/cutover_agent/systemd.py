@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from .clock import Deadline, wait_for
 
 CALL_SECONDS = 30
-KILL_SECONDS = 10
-"""How long processes may take to vanish after SIGKILL before they count as unkillable."""
+KILL_SECONDS = 15
+"""How long processes may take to vanish after SIGKILL where no order says it."""
 
 
 class SystemdError(RuntimeError):
@@ -91,16 +91,17 @@ def start(unit: str) -> None:
     call("start", "--no-block", unit)
 
 
-def stop(unit: str, seconds: float) -> str:
+def stop(unit: str, seconds: float, kill: float = KILL_SECONDS) -> str:
     """Stops a unit until it is inactive; returns how it went beyond a plain stop, or nothing.
 
-    After `seconds` its processes are killed. Raises Unkillable when even that does not end it.
+    After `seconds` its processes are killed. Raises Unkillable when even that does not end it
+    within `kill` seconds.
     """
     call("stop", "--no-block", unit)
     if wait_for(lambda: state(unit).down, Deadline(seconds)):
         return ""
     call("kill", "--signal=SIGKILL", unit, check=False)
-    if wait_for(lambda: state(unit).down, Deadline(KILL_SECONDS)):
+    if wait_for(lambda: state(unit).down, Deadline(kill)):
         return f"{unit} did not stop within {seconds:.0f} s and was killed"
     raise Unkillable(
         f"{unit} does not end even after SIGKILL: a process of it hangs in the kernel, "

@@ -121,7 +121,7 @@ class Transaction:
         install.retire_orphans(self.store)
         was = self.journal.previous()
         views.retire({self.order.files.view, was.order.files.view if was else ""})
-        self.store.forget_texts()
+        self.store.forget_texts({file.digest for file in self.journal.replaced()})
         self.phases.after_commit(self.order)
 
     def _resume(self) -> None:

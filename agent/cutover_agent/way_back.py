@@ -6,6 +6,7 @@ from typing import Callable, Optional
 
 from . import install, systemd, trial
 from .attempt import RESTORE, UNDO
+from .order import Order
 from .phases import Phases
 from .progress import Progress
 from .store import Serving, Store
@@ -32,6 +33,7 @@ class WayBack:
     def go(self, error: str) -> None:
         """Ends the transaction as rolled back, or at one of the dead ends."""
         self.attempt.error = self.attempt.error or error
+        self.attempt.outcome = ""  # of a commit that could not be recorded
         self.store.spend_reserve()
         try:
             if UNDO not in self.attempt.done:
@@ -47,11 +49,14 @@ class WayBack:
         self.store.set_serving(None if previous is None or previous.foreign else previous)
         if "start" in self.attempt.begun and not systemd.state(order.unit).down:
             self.tell(f"stopping {order.unit}")
-            systemd.stop(order.unit, order.deadlines.stop)
+            self._stop(order)
         trial.end(order.unit)
         systemd.call("reset-failed", order.unit, check=False)
         self.phases.enable_only(None)
         self._try(lambda: install.put_back(self.store, self.progress.journal.replaced()))
+
+    def _stop(self, order: Order) -> None:
+        systemd.stop(order.unit, order.deadlines.stop, order.deadlines.kill)
 
     def _try(self, act: Callable[[], object]) -> None:
         """Does what helps, but must not keep the old model from serving."""
@@ -82,7 +87,7 @@ class WayBack:
                 problem = str(failure)
                 self.tell(problem)
                 if self.attempt.tries < TRIES:
-                    systemd.stop(self.previous.order.unit, self.previous.order.deadlines.stop)
+                    self._stop(self.previous.order)
             else:
                 self.phases.after_rollback(self.order)
                 self.progress.end("rolled-back", self.attempt.error)
@@ -95,7 +100,7 @@ class WayBack:
         self.tell(f"going back to {order.deployment}")
         if systemd.state(order.unit).down:
             self._try(lambda: self.phases.release(self.order))
-            self.phases.settle(self.order.host_gpus)
+            self.phases.settle(self.order)
             if not previous.foreign:
                 self.phases.install(order, previous.env_digest)
         self._try(self.phases.put_back_aside)

@@ -3,270 +3,170 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
 from typing import Any
 
-from cutover_agent.bound import bound
+import yaml
+
 from cutover_agent.clock import Deadline, wait_for
-from cutover_agent.order import Order
 from sandbox import Host
-from tests.acceptance.stack import MODELS, SGLANG, UNITS, VLLM, Stack, enabled, settings
-from tests.faults import inject
-from tests.faults.matrix import HOST, REBOOT_IN_ROLL_BACK, Row
+from tests.acceptance.stack import MODELS, SGLANG, UNITS, VLLM, Stack, settings, start_detached
+from tests.faults import disk, hold, inject, judge
+from tests.faults.client import Client, up
+from tests.faults.judge import Result, Switch
+from tests.faults.matrix import CLIENT, REBOOT_IN_ROLL_BACK, Row
+from tests.faults.sight import Sight, look
 
-SCALE = 30
-"""One second here is half a minute of a real box: load 900 s, stop 120 s, smoke 120 s."""
-BOOT_SECONDS = 60
-HOLD_SECONDS = 3
-ENGINE = {"load_seconds": 2.5, "stop_seconds": 1.5, "token_seconds": 0.08}
-HOLD = "/run/practice-hold"
-STATES = f"{inject.STORE}/transactions/*/state.json"
-HOOK = f'[ ! -e {HOLD}/"$1" ] || sleep {HOLD_SECONDS}'
-
-# systemd runs it at each daemon-reload, which so takes a while in the phase that is held.
-GENERATOR = f"""#!/bin/sh
-newest=$(ls -t {STATES} 2>/dev/null | head -n 1)
-for phase in install start; do
-    [ -e {HOLD}/$phase ] && grep -q "\\"$phase\\"" "$newest" && sleep {HOLD_SECONDS}
-done
-exit 0
-"""
-SMALL_DISK = f"""
-cp -a {inject.STORE} /root/store
-mount -t tmpfs -o size=4m,mode=700 tmpfs {inject.STORE}
-cp -a /root/store/. {inject.STORE}
-"""
-"""Gives the agent's memory a file system of its own, so that it can be full."""
-USUAL_DISK = f"""
-mountpoint -q {inject.STORE} || exit 0
-rm -rf /root/store
-cp -a {inject.STORE} /root/store
-umount {inject.STORE}
-rm -rf {inject.STORE}
-mv /root/store {inject.STORE}
-"""
-ASK = """
-import json, urllib.request
-url = "http://127.0.0.1:8000/v1/models"
-print(json.load(urllib.request.urlopen(url, timeout=5))["data"][0]["id"])
-"""
-
-
-@dataclass
-class Result:
-    """One row of the table."""
-
-    phase: str
-    fault: str
-    expected: str
-    end: str = ""
-    seconds: float = 0.0
-    bound: int = 0
-    passed: bool = False
-    reason: str = ""
-    problems: list[str] = field(default_factory=list)
+SCALE = 15
+"""Every time of this bench is a real one over this, so that all keep their ratios."""
+LIMITS = {"load": 900, "stop": 120, "smoke": 120}
+FREEING = {"release": 60, "gate": 30, "settle": 60, "kill": 15}
+HOOK = 150
+ENGINE = {"load_seconds": 36, "stop_seconds": 21, "token_seconds": 1.2}
+SLACK_SECONDS = 20
+"""How long a row that has missed its bound is still watched, to say how it ended."""
 
 
 class Bench:
     """Serves one of two models; a row switches to the other one, and a fault strikes."""
 
     def __init__(self, host: Host, folder: Path) -> None:
-        self.host = host
-        self._prepare()
+        self.host, self.rows, self.stopped = host, 0, 0.0
+        hold.prepare(host)
+        self._behave({})
         self.stack = Stack(folder)
+        hooks = {"before_stop": hold.hook("drain"), "after_commit": hold.hook("commit")}
+        self.settings = settings(
+            host,
+            hooks={**hooks, "seconds": HOOK // SCALE},
+            deadlines={name: seconds // SCALE for name, seconds in FREEING.items()},
+        )
         for name in (SGLANG, VLLM):
-            path = folder / "deployments" / f"{name}.yaml"
-            text = path.read_text()
-            for key, seconds in (("load", 900), ("stop", 120), ("smoke", 120)):
-                text = text.replace(f"{key}: {seconds}", f"{key}: {seconds // SCALE}")
-            path.write_text(text)
-        hooks = {
-            "before_stop": ["sh", "-c", HOOK, "sh", "drain"],
-            "after_commit": ["sh", "-c", HOOK, "sh", "commit"],
-            "seconds": 10,
-        }
-        self.stack.configure(active=SGLANG, hosts={"box": settings(host, hooks=hooks)})
-        self.stack.up()
-
-    def _prepare(self) -> None:
-        self.host.write("/etc/systemd/system-generators/practice-hold", GENERATOR, 0o755)
-        self.host.write("/etc/practice/engine.json", json.dumps(ENGINE))
-
-    # One row.
+            self._declare(name, "row-0")
+        self._serve(SGLANG)
 
     def strike(self, row: Row) -> Result:
         """Switches to the other model, lets the fault strike, and looks at the end."""
-        old, new = self._sides()
+        before, switch = self._begin(row)
         result = Result(row.phase, row.fault, row.expected)
-        self._misbehave(row, new)
-        self._hold(row)
-        if row.fault == "disk full":
-            self.host.exec(["sh", "-ec", SMALL_DISK])
-        canary = self._canary()
-        known = self._newest()
-        self.stack.configure(active=new)
-        client = self._client()
-        try:
-            self._await_phase(row, known, client)
+        canary = start_detached(self.host, "sleep", "3600") if row.canary else 0
+        result.canary = "alive" if canary else "not applicable"
+        with self._client(switch, row) as client:
+            self._await_phase(row, before, client)
+            if row.phase == "ready" and row.fault in CLIENT:
+                trial = look(self.host).on_trial == [UNITS[switch.new]]
+                result.problems += [] if trial else ["the new unit is not on trial"]
             struck = time.monotonic()
             inject.AT_ONCE.get(row.fault, inject.nothing)(self.host, client)
-            result.bound = self._bound(row)
-            outcome = self._await_end(known, result.bound)
-            result.seconds = round(time.monotonic() - struck, 1)
-            self._judge(row, result, outcome, old, new)
-            if row.fault not in (*HOST, REBOOT_IN_ROLL_BACK) and not self._alive(canary):
-                result.problems.append("the canary died")
-        finally:
-            self._heal(client)
-        self._again(result, new)
-        result.passed = not result.problems
+            boot = 0 if row.canary else ceil(time.monotonic() - struck)
+            hold.let_go(self.host, row)
+            result.bound = client.bound() + boot
+            self._await_end(before, result.bound)
+            seen = look(self.host, canary)
+            result.seconds = round(time.monotonic() - min(struck, self.stopped), 1)
+        result.end = judge.end_of(seen, switch)
+        result.problems += judge.problems(row, switch, before, self._settled(seen, canary))
+        if result.seconds > result.bound:
+            result.problems.append(f"{result.seconds} s, later than {result.bound} s")
+        if row.answered and (client.process.returncode == 0) != (row.expected == "new"):
+            result.problems.append(f"it exits {client.process.returncode}: {client.said()}")
+        self._again(result, switch)
         return result
 
-    def _misbehave(self, row: Row, new: str) -> None:
-        how = inject.MISBEHAVIOUR.get((row.fault, row.phase))
-        if row.phase == "roll-back":
-            how = {"crash": "loading"}
-        models = {MODELS[new]: how} if how else {}
-        self.host.write("/etc/practice/engine.json", json.dumps({**ENGINE, "models": models}))
+    # What a row begins with.
 
-    def _hold(self, row: Row) -> None:
-        self.host.write(f"{HOLD}/{row.phase}", "")
-        if row.phase in ("stage", "gate"):
-            self.host.write("/etc/practice/gpu.json", json.dumps({"count": 8, "delay_seconds": 1}))
+    def _begin(self, row: Row) -> tuple[Sight, Switch]:
+        """The host before, with one model that serves; and what the row changes."""
+        seen, self.stopped = look(self.host), float("inf")
+        if seen.model not in MODELS.values():
+            self._serve(SGLANG)  # a row before this one broke off
+            seen = look(self.host)
+        self.rows += 1
+        old, new = (SGLANG, VLLM) if seen.model == MODELS[SGLANG] else (VLLM, SGLANG)
+        switch = Switch(old, new, f"row-{self.rows}")
+        self._declare(new, switch.mark)
+        self._behave({MODELS[new]: inject.misbehaviour(row)})
+        if row.fault == "disk full":
+            disk.make_small(self.host)
+        hold.hold(self.host, row.phase)
+        return seen, switch
 
-    def _client(self) -> inject.Client:
-        words = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
-        return subprocess.Popen(
-            [*words, "--stack", self.stack.name],
-            cwd=self.stack.folder,
-            env=self.stack.env,
-            stdin=subprocess.DEVNULL,
-            stdout=(self.stack.folder / "up.log").open("wb"),
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    def _declare(self, name: str, mark: str) -> None:
+        """Writes a deployment, with a mark that goes into its unit and its environment."""
+        path = self.stack.folder / "deployments" / f"{name}.yaml"
+        value = yaml.safe_load(path.read_text())
+        value["timeouts"] = {limit: seconds // SCALE for limit, seconds in LIMITS.items()}
+        value["env"] = {**value.get("env", {}), "ROW": mark}
+        value["secrets"] = ["ROW_SECRET"]
+        path.write_text(yaml.safe_dump(value))
+        self.stack.configure(secrets={"ROW_SECRET": mark})
 
-    def _await_phase(self, row: Row, known: str, client: inject.Client) -> None:
-        strikes = row.phase
-        if row.fault == REBOOT_IN_ROLL_BACK or row.phase == "roll-back":
-            strikes = "restore"
+    def _behave(self, models: dict[str, dict[str, object]]) -> None:
+        here = {name: seconds / SCALE for name, seconds in ENGINE.items()}
+        self.host.write("/etc/practice/engine.json", json.dumps({**here, "models": models}))
+
+    def _serve(self, deployment: str) -> None:
+        self.stack.configure(active=deployment, hosts={"box": self.settings})
+        self.stack.up()
+
+    @contextmanager
+    def _client(self, switch: Switch, row: Row) -> Iterator[Client]:
+        """`pulumi up`; at the end it is gone, and the cause of all trouble is mended."""
+        self.stack.configure(active=switch.new)
+        client = Client(self.stack)
+        try:
+            yield client
+        finally:
+            if row.fault == "network silent":
+                client.kill()  # it may wait for ever
+                inject.speak(self.host)
+            disk.make_usual(self.host)
+            hold.release_all(self.host)
+            self._behave({})
+            client.end()
+
+    # Until it is over.
+
+    def _record(self, before: Sight) -> dict[str, Any]:
+        """The record of this row's transaction; empty before there is one."""
+        state = hold.newest_state(self.host)
+        if not state or state["id"] == before.state.get("id"):
+            return {}
+        if "release" in state["begun"]:
+            self.stopped = min(self.stopped, time.monotonic())
+        return state
+
+    def _await_phase(self, row: Row, before: Sight, client: Client) -> None:
+        late = row.fault == REBOOT_IN_ROLL_BACK or row.phase == "roll-back"
+        phase = "restore" if late else row.phase
 
         def there() -> bool:
-            state = self._state()
-            return bool(state and state["id"] != known and strikes in state["begun"])
+            return phase in self._record(before).get("begun", ())
 
-        inject.wait(there, 120, f"the transaction comes to {strikes}", self._said)
+        inject.wait(there, 120, f"the transaction comes to {phase}", client.said)
 
-    def _await_end(self, known: str, seconds: int) -> str:
-        """Waits for the outcome, whoever brings it about; the last one that is there if none."""
+    def _await_end(self, before: Sight, seconds: int) -> None:
+        """Waits for the outcome, whoever brings it about."""
+        pattern = ["cutover-*", "--state=active,activating,deactivating", "--no-legend", "--plain"]
 
         def ended() -> bool:
-            state = self._state()
-            return bool(state and state["id"] != known and state["outcome"] and not self._busy())
+            over = self._record(before).get("outcome")
+            busy = self.host.exec(["systemctl", "list-units", *pattern], check=False).stdout
+            return bool(over) and not busy.strip()
 
-        wait_for(ended, Deadline(seconds), 0.2)
-        state = self._state()
-        return str(state["outcome"]) if state else ""
+        wait_for(ended, Deadline(seconds + SLACK_SECONDS), 0.1)
 
-    def _judge(self, row: Row, result: Result, outcome: str, old: str, new: str) -> None:
-        asked = self._asked()
-        names = {MODELS[old]: "old", MODELS[new]: "new"}
-        result.end = names.get(asked, "nothing") if outcome != "dead-end" else "dead end"
-        if result.end != row.expected:
-            result.problems.append(f"{result.end}, not {row.expected} ({outcome})")
-        if outcome == "" and row.fault != "disk full":
-            result.problems.append("the transaction has no end")
-        right = {UNITS[new if row.expected == "new" else old]}
-        if enabled(self.host) != right:
-            result.problems.append(f"enabled: {sorted(enabled(self.host))}")
-        if row.fault != "disk full" and not wait_for(lambda: not self._left(), Deadline(10), 0.2):
-            result.problems.append(f"left over: {self._left()}")
+    def _settled(self, seen: Sight, canary: int) -> Sight:
+        """The same a moment later: systemd forgets a unit not before its process is gone."""
+        wait_for(lambda: not look(self.host).left, Deadline(5), 0.2)
+        return look(self.host, canary) if seen.left else seen
 
-    def _left(self) -> str:
-        """Traces of a trial, and units of the agent that are not gone."""
-        shell = (
-            "ls -d /run/systemd/system/*.d/90-cutover* 2>/dev/null; "
-            "systemctl list-units --plain --no-legend --state=failed 'cutover-*'"
-        )
-        return self.host.exec(["sh", "-c", shell], check=False).stdout.strip()
-
-    def _again(self, result: Result, new: str) -> None:
-        """A second `up` with the cause mended converges on the new model."""
-        run = self.stack._run("up", "--yes", "--skip-preview", "--non-interactive",
-                              "--stack", self.stack.name, check=False)  # fmt: skip
-        if run.code:
-            result.problems.append(f"the second up fails: {run.text[-600:]}")
-            run = self.stack.up()
-        if self._asked() != MODELS[new] or enabled(self.host) != {UNITS[new]}:
-            result.problems.append("the second up did not converge")
-
-    def _sides(self) -> tuple[str, str]:
-        """Who serves and who shall; after a row that broke off, whatever it left is mended."""
-        for old, new in ((SGLANG, VLLM), (VLLM, SGLANG)):
-            if self._asked() == MODELS[old]:
-                return old, new
-        self.stack.configure(active=SGLANG)
-        self.stack.up()
-        return SGLANG, VLLM
-
-    def _heal(self, client: inject.Client) -> None:
-        inject.speak(self.host)
-        inject.empty_disk(self.host)
-        self.host.exec(["sh", "-ec", USUAL_DISK])
-        self.host.exec(["rm", "-rf", HOLD])
-        self.host.write("/etc/practice/gpu.json", json.dumps({"count": 8}))
-        self.host.write("/etc/practice/engine.json", json.dumps(ENGINE))
-        try:
-            client.wait(60)
-        except subprocess.TimeoutExpired:
-            os.killpg(client.pid, signal.SIGKILL)
-            client.wait()
-        (self.stack.folder / "state/.pulumi/locks").exists() and subprocess.run(
-            ["pulumi", "cancel", "--yes", "--stack", self.stack.name],
-            cwd=self.stack.folder, env=self.stack.env, capture_output=True, check=False,
-        )  # fmt: skip
-
-    # What the host shows.
-
-    def _state(self) -> dict[str, Any] | None:
-        shown = self.host.exec(["sh", "-c", f"cat $(ls -t {STATES} | head -n 1)"], check=False)
-        try:
-            found: dict[str, Any] = json.loads(shown.stdout)
-            return found
-        except ValueError:
-            return None
-
-    def _newest(self) -> str:
-        state = self._state()
-        return str(state["id"]) if state else ""
-
-    def _busy(self) -> bool:
-        pattern = ["cutover-*", "--state=active,activating,deactivating", "--no-legend", "--plain"]
-        shown = self.host.exec(["systemctl", "list-units", *pattern], check=False).stdout
-        return bool(shown.strip())
-
-    def _asked(self) -> str:
-        return self.host.exec(["python3", "-c", ASK], check=False).stdout.strip()
-
-    def _bound(self, row: Row) -> int:
-        folder = f"$(ls -td {inject.STORE}/transactions/*/ | head -n 1)"
-        text = self.host.exec(["sh", "-c", f"cat {folder}/order.json"]).stdout
-        order = Order.from_json(text)
-        struck = row.fault in (*HOST, REBOOT_IN_ROLL_BACK)
-        return bound(order, order).seconds + BOOT_SECONDS * struck
-
-    def _canary(self) -> int:
-        shell = "setsid python3 -c 'import time; time.sleep(3600)' >/dev/null 2>&1 & echo $!"
-        return int(self.host.exec(["sh", "-c", shell]).stdout)
-
-    def _alive(self, pid: int) -> bool:
-        return self.host.exec(["kill", "-0", str(pid)], check=False).returncode == 0
-
-    def _said(self) -> str:
-        path = self.stack.folder / "up.log"
-        return path.read_text()[-800:] if path.exists() else ""
+    def _again(self, result: Result, switch: Switch) -> None:
+        """One more `up`, with the cause mended, converges on the new model."""
+        run = up(self.stack)
+        if run.code or not judge.converged(look(self.host), switch):
+            result.problems.append(f"the second up does not converge: {run.text[-800:]}")

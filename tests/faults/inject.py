@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Callable
 
 from cutover_agent.clock import Deadline, wait_for
 from sandbox import Host
+from tests.faults import disk, hold
+from tests.faults.client import Client
+from tests.faults.matrix import Row
 
-STORE = "/var/lib/cutover"
 SESSIONS = "for p in $(pgrep -f '^sshd: .*@notty'); do kill -KILL $p; done"
-
-Client = subprocess.Popen[bytes]
 
 
 def kill_client(host: Host, client: Client) -> None:
-    os.killpg(client.pid, signal.SIGKILL)
+    client.kill()
 
 
 def interrupt_client(host: Host, client: Client) -> None:
-    os.kill(client.pid, signal.SIGINT)
+    client.interrupt()
 
 
 def cut_session(host: Host, client: Client) -> None:
@@ -43,7 +42,7 @@ def forwarder(host: Host) -> int:
     return int((host.folder / "forwarder.pid").read_text().split(":")[0])
 
 
-def kill_agent(host: Host, client: Client) -> None:
+def kill_agent(host: Host, _: object) -> None:
     host.exec(["systemctl", "kill", "--signal=SIGKILL", "cutover-*.service"], check=False)
 
 
@@ -59,16 +58,11 @@ def reboot(host: Host, client: Client) -> None:
 
 
 def fill_disk(host: Host, client: Client) -> None:
-    host.exec(["sh", "-c", f"cat /dev/zero > {STORE}/filler"], check=False)
-
-
-def empty_disk(host: Host) -> None:
-    """Makes room again; harmless where there is room."""
-    host.exec(["rm", "-f", f"{STORE}/filler"])
+    disk.fill(host)
 
 
 def take_gpu(host: Host, client: Client) -> None:
-    host.write("/etc/practice/gpu.json", json.dumps({"count": 8, "missing": [3]}))
+    host.write(hold.GPUS, json.dumps({"count": 8, "missing": [3]}))
 
 
 def nothing(host: Host, client: Client) -> None:
@@ -100,6 +94,13 @@ MISBEHAVIOUR: dict[tuple[str, str], dict[str, object]] = {
     ("reboot while rolling back", "ready"): {"crash": "loading"},
     ("reboot while rolling back", "smoke"): {"answer": "I do not know"},
 }
+
+
+def misbehaviour(row: Row) -> dict[str, object]:
+    """What the new model does wrong in a row; in a roll-back something has to."""
+    if row.phase == "roll-back":
+        return {"crash": "loading"}
+    return MISBEHAVIOUR.get((row.fault, row.phase), {})
 
 
 def wait(

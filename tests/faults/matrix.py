@@ -42,8 +42,7 @@ NO_FAILURE = "what fails in this phase is rolled back as from `ready`, where the
 NO_READING = "no GPU is read any more in this phase"
 REASONS = (NO_MODEL, NO_FAILURE, NO_READING)
 
-UNTOUCHED = ("stage", "drain")
-"""Nothing is stopped in these, so the old model just goes on."""
+NO_DRIVER = "dead end: a driver that no longer answers"
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,22 @@ class Row:
     phase: str
     fault: str
     expected: str
-    """``new`` or ``old`` model, or ``dead end``; a reason where the row cannot exist."""
+    """``new`` or ``old`` model, or the dead end; a reason where the row cannot exist."""
 
     @property
     def real(self) -> bool:
         """Whether it can happen."""
         return self.expected not in REASONS
+
+    @property
+    def canary(self) -> bool:
+        """Whether an unrelated process can outlive the fault: none outlives its host."""
+        return self.fault not in (*HOST, REBOOT_IN_ROLL_BACK)
+
+    @property
+    def answered(self) -> bool:
+        """Whether the client lives on, connected, and has to tell how it ended."""
+        return self.canary and self.fault not in CLIENT
 
     @property
     def name(self) -> str:
@@ -89,7 +98,7 @@ def expected(phase: str, fault: str) -> str:
     if fault == "a GPU disappears":
         if phase in ("smoke", "commit"):
             return NO_READING
-        return "old" if phase in UNTOUCHED[:1] else "dead end"
+        return "old" if phase == "stage" else NO_DRIVER
     return "old" if phase in MODEL[fault] else NO_MODEL
 
 

@@ -67,6 +67,8 @@ class Machine:
         patch.undo()  # of the machine before this one
         patch.setattr(time, "sleep", lambda _: None)
         self.root, self.left, self.acts = root, -1, 0
+        self.full_after = -1
+        """After so many operations the disk is full, until a reserve is given up."""
         self.dies_at = ""
         """The call of systemctl that the agent does not survive."""
         self.running: dict[str, str] = {}
@@ -140,7 +142,7 @@ class Machine:
         patch.setattr(systemd, "call", self._call)
         patch.setattr(systemd, "state", self._state)
         patch.setattr(systemd, "start", lambda unit: self._call("start", unit))
-        patch.setattr(systemd, "stop", lambda unit, _: self._call("stop", unit))
+        patch.setattr(systemd, "stop", lambda unit, *_: self._call("stop", unit))
         patch.setattr(systemd, "journal", lambda *_: [])
         patch.setattr(systemd, "shutting_down", lambda: False)
 
@@ -191,13 +193,18 @@ class Machine:
 
     def _count_operations(self, patch: pytest.MonkeyPatch) -> None:
         for name in ("open", "rename", "unlink", "mkdir", "rmdir"):
-            patch.setattr(os, name, self._counted(getattr(os, name)))
+            patch.setattr(os, name, self._counted(name, getattr(os, name)))
         patch.setattr(os, "fsync", lambda _: None)
 
-    def _counted(self, act: Any) -> Any:
+    def _counted(self, name: str, act: Any) -> Any:
         def counted(*arguments: Any, **options: Any) -> Any:
             self._operation()
-            return act(*arguments, **options)
+            if name == "open" and arguments[1] & os.O_CREAT and 0 <= self.full_after < self.acts:
+                raise OSError(28, "No space left on device")
+            done = act(*arguments, **options)
+            if name == "unlink" and Path(arguments[0]).name.startswith("reserve"):
+                self.full_after = -1
+            return done
 
         return counted
 

@@ -103,3 +103,17 @@ def test_a_text_is_read_as_it_was_written_byte_for_byte(tmp_path: Path, text: st
     write_atomic(path, text)
     assert path.read_bytes() == text.encode()
     assert read_text(path) == text
+
+
+def test_a_full_disk_leaves_the_old_text_and_no_part_of_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "a"
+    write_atomic(path, "old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomic(path, "new")
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("a", "old")]

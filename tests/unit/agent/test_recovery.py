@@ -124,6 +124,30 @@ def test_an_agent_that_dies_after_any_operation_is_finished_by_recovery(
     assert ("serving" in seen) == good
 
 
+@pytest.mark.parametrize("good", [True, False], ids=["new is good", "new is broken"])
+def test_a_disk_that_is_full_after_any_operation_ends_with_one_model_and_a_closed_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str, good: bool
+) -> None:
+    seen = []
+    for operations in count(0, 3):
+        case = Case(tmp_path / str(operations), monkeypatch, unit, good)
+        case.machine.acts, case.machine.full_after = 0, operations
+        with suppress(OSError):
+            case.run()
+        over, case.machine.full_after = case.machine.acts <= operations, -1
+        ended = case.journal.load()
+        assert ended
+        if not ended.outcome:
+            assert ended.begun in ([], ["stage"]), "only before the reserve is there"
+            case.recover()
+        case.check()
+        seen.append(ended.outcome)
+        if over:
+            break
+    assert {"refused", "rolled-back"} < set(seen)
+    assert ("serving" in seen) == good
+
+
 @pytest.mark.parametrize("boots", [True, False], ids=["host boots", "agent dies"])
 def test_a_recovery_that_dies_as_well_is_finished_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str, boots: bool

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import pytest
 
-from cutover_agent.serving import cause, is_right, progress, why_unused
+from cutover_agent import listener, probe, serving, systemd
+from cutover_agent.serving import NotServing, await_ready, cause, is_right, progress, why_unused
 from cutover_agent.store import Serving
+from cutover_agent.systemd import UnitState
 from tests.unit.agent.samples import order, reading
 
 SHARDS = "Loading safetensors checkpoint shards:"
@@ -132,6 +137,49 @@ def test_the_right_model_is_the_one_that_runs_the_ordered_files(
     assert is_right(order(**change), "e" * 64, was) is right
     assert not is_right(order(**change), "f" * 64, was)
     assert not is_right(order(**change), "e" * 64, None)
+
+
+LOADING = UnitState("active", "running", 42, 3, "run", "disabled", "success")
+
+
+@pytest.mark.parametrize(
+    "crashed",
+    [
+        replace(LOADING, active="failed", sub="failed", result="exit-code"),
+        replace(LOADING, active="activating", sub="auto-restart"),
+        replace(LOADING, restarts=4),
+    ],
+    ids=["it has ended", "systemd waits to start it again", "systemd has started it again"],
+)
+def test_a_crash_while_loading_is_seen_at_once_and_not_at_the_deadline(
+    crashed: UnitState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states, slept = [crashed, LOADING, LOADING], list[float]()
+    monkeypatch.setattr(systemd, "state", lambda _: states.pop())
+    monkeypatch.setattr(systemd, "journal", lambda *_: ["ValueError: no such quantization"])
+    monkeypatch.setattr(probe, "ready", lambda *_: False)
+    monkeypatch.setattr(time, "sleep", slept.append)
+    with pytest.raises(NotServing, match=r"(?s)crashed while loading.*no such quantization"):
+        await_ready(order(), None, lambda _: None, str)
+    assert len(slept) == 1, "it is seen at the next look"
+
+
+@pytest.mark.parametrize(
+    ("stranger", "used", "says"),
+    [
+        ("pid 7 (nginx) listens on 8000", 72500, "is not what answers: pid 7"),
+        ("", 2, "answers, but not from its GPUs: GPU 0 2 MiB"),
+    ],
+)
+def test_an_answer_of_another_process_or_without_the_gpus_is_no_service(
+    stranger: str, used: int, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(systemd, "state", lambda _: LOADING)
+    monkeypatch.setattr(probe, "ready", lambda *_: True)
+    monkeypatch.setattr(listener, "stranger", lambda *_: stranger)
+    monkeypatch.setattr(serving, "read_gpus", lambda: reading(*(used,) * 8))
+    with pytest.raises(NotServing, match=says):
+        await_ready(order(), None, lambda _: None, str)
 
 
 @pytest.mark.parametrize(

@@ -149,3 +149,17 @@ def test_a_receipt_is_stable_and_does_not_give_the_text_away(store: Store, tmp_p
     other.prepare()
     assert other.receipt(digest) != receipt
     assert store.receipt(text_digest("KEY=other\n")) != receipt
+
+
+def test_room_is_set_aside_in_parts_and_given_up_one_by_one(store: Store) -> None:
+    def parts() -> int:
+        return len(list(store.root.glob("reserve-*")))
+
+    store.reserve()
+    seen = [parts()]
+    for _ in range(4):
+        store.spend_reserve()
+        seen.append(parts())
+    assert seen == [3, 2, 1, 0, 0]
+    store.reserve()
+    assert parts() == 3, "the next cutover sets it aside again"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cutover_agent import install, systemd, transaction, trial
-from cutover_agent.attempt import PHASES, Attempt, Journal
+from cutover_agent.attempt import PHASES, UNDO, Attempt, Journal
 from cutover_agent.checks import Refused
 from cutover_agent.order import Order
 from cutover_agent.release_plan import ReleasePlan
@@ -153,6 +153,28 @@ def test_a_model_is_started_only_behind_the_open_gate(bench: Bench) -> None:
     attempt, asked = bench.run()
     assert started == [order().unit]
     assert attempt.done.index("release") < attempt.done.index("gate") < attempt.done.index("start")
+
+
+def test_a_host_that_goes_down_in_the_middle_leaves_the_record_open_for_its_next_boot(
+    bench: Bench,
+) -> None:
+    bench.serving(OLD)
+    bench.patch.setattr(systemd, "shutting_down", lambda: True)
+    attempt, asked = bench.run(ready__small=RuntimeError("ended by SIGTERM"))
+    assert (attempt.outcome, attempt.error) == ("", "")
+    assert "ready" in attempt.begun and UNDO not in attempt.begun
+    assert not any("old" in act for act in asked), "nothing can be started any more"
+
+
+def test_what_even_sigkill_does_not_end_is_a_dead_end_and_nothing_is_started_beside_it(
+    bench: Bench,
+) -> None:
+    started: list[str] = []
+    bench.patch.setattr(systemd, "start", started.append)
+    bench.serving(OLD)
+    attempt, asked = bench.run(release__small=systemd.Unkillable("pid 7 hangs in the kernel"))
+    assert (attempt.outcome, attempt.dead_end) == ("dead-end", "a process that cannot be killed")
+    assert (started, asked[-2:]) == ([], ["enable_only old.service", "after_rollback small"])
 
 
 def test_a_release_that_fails_twice_still_starts_the_old_model(bench: Bench) -> None:

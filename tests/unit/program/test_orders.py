@@ -40,12 +40,13 @@ def test_an_order_says_all_that_the_host_has_to_know() -> None:
         timeouts={"load": 700, "stop": 50, "smoke": 20},
         smoke={"prompt": "2+2?", "expect": "4", "max_tokens": 9},
     )
-    order = order_for("gpu-box", box(policy="managed"), one, "text")
+    limits = {"release": 40, "gate": 41, "settle": 42, "kill": 13}
+    order = order_for("gpu-box", box(policy="managed", deadlines=limits), one, "text")
     assert (order.host, order.host_gpus, order.policy) == ("gpu-box", 8, "managed")
     assert (order.deployment, order.unit) == ("small", "vllm-small.service")
     assert order.unit_digest == text_digest("text")
     assert (order.gpus, order.checkpoint) == ((0, 3), "/models/small")
-    assert order.deadlines == Deadlines(stop=50, load=700, smoke=20)
+    assert order.deadlines == Deadlines(50, 40, 41, 700, 20, 42, 13)
     assert (order.probe.model, order.probe.prompt) == ("first", "2+2?")
     assert (order.probe.expect, order.probe.max_tokens) == ("4", 9)
     assert Order.from_json(order.to_json()) == order

@@ -70,10 +70,14 @@ def test_names_and_addresses_of_both_families_are_taken(address: str) -> None:
         ),
         ({"prot": 22}, "prot: is unknown: did you mean port?"),
         (
+            {"deadlines": {"release": 20, "kill": 20}},
+            "deadlines.release: has to be longer than kill, 20 s",
+        ),
+        (
             {"xyz": 1},
             "xyz: is unknown: there is address, port, user, sudo, key_file, key, key_passphrase, "
-            "host_key, proxy, active, hooks, on_destroy, accept_no_rollback, gpus, policy, "
-            "runbook, idle_mib, bad_remap, also_end, companions, protect, gone",
+            "host_key, proxy, active, hooks, deadlines, on_destroy, accept_no_rollback, gpus, "
+            "policy, runbook, idle_mib, bad_remap, also_end, companions, protect, gone",
         ),
         (
             {"host_key": "gpu-box " + HOST_KEY},

@@ -1,0 +1,64 @@
+"""Makes the phase in which a fault shall strike last long enough for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sandbox import Host
+from tests.faults.look import STORE
+from tests.faults.matrix import Row
+
+FOLDER = "/run/practice-hold"
+TENTHS = 40
+"""How long a phase waits at most to be let go, in tenths of a second."""
+NEWEST = f"$(ls -t {STORE}/transactions/*/state.json 2>/dev/null | head -n 1)"
+WAIT = f'for n in $(seq {TENTHS}); do [ -e {FOLDER}/"$1" ] || exit 0; sleep 0.1; done'
+# systemd runs it at each daemon-reload, which so takes a while in the phase that is held.
+GENERATOR = f"""#!/bin/sh
+for phase in install start; do
+    [ -e {FOLDER}/$phase ] && grep -q "\\"$phase\\"" {NEWEST} && {{ set -- $phase; {WAIT} }}
+done
+exit 0
+"""
+GPUS = "/etc/practice/gpu.json"
+USUAL_GPUS = json.dumps({"count": 8})
+
+
+def prepare(host: Host) -> None:
+    """Puts there what can wait."""
+    host.write("/etc/systemd/system-generators/practice-hold", GENERATOR, 0o755)
+
+
+def hook(phase: str) -> list[str]:
+    """A command that waits while a phase is held."""
+    return ["sh", "-c", WAIT, "sh", phase]
+
+
+def hold(host: Host, phase: str) -> None:
+    """Holds a phase from now on; what is not listed here takes its time by itself."""
+    host.write(f"{FOLDER}/{phase}", "")
+    if phase in ("stage", "gate"):
+        host.write(GPUS, json.dumps({"count": 8, "delay_seconds": 1}))
+
+
+def let_go(host: Host, row: Row) -> None:
+    """Lets the phase end, once the fault has struck; the fault stays."""
+    host.exec(["rm", "-rf", FOLDER])
+    if row.phase in ("stage", "gate") and row.fault != "a GPU disappears":
+        host.write(GPUS, USUAL_GPUS)
+
+
+def release_all(host: Host) -> None:
+    """Holds nothing, and gives the host its GPUs back."""
+    host.exec(["rm", "-rf", FOLDER])
+    host.write(GPUS, USUAL_GPUS)
+
+
+def newest_state(host: Host) -> dict[str, Any]:
+    """The record of the newest transaction; empty where none can be read."""
+    shown = host.exec(["sh", "-c", f"cat {NEWEST}"], check=False)
+    try:
+        return dict(json.loads(shown.stdout))
+    except ValueError:
+        return {}

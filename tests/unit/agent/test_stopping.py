@@ -1,0 +1,46 @@
+"""Units that are stopped, late ones, and one that nothing ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from cutover_agent import stopping, systemd
+from cutover_agent.clock import Deadline
+from cutover_agent.systemd import UnitState, Unkillable
+
+DOWN = UnitState("inactive", "dead", 0, 0, "", "disabled", "success")
+ENDING = UnitState("deactivating", "stop-sigterm", 42, 0, "", "disabled", "success")
+
+
+class Unit:
+    """Ends by itself, by SIGKILL, or never."""
+
+    def __init__(self, ends: str, patch: pytest.MonkeyPatch) -> None:
+        self.ends, self.called = ends, list[tuple[str, ...]]()
+        patch.setattr(systemd, "state", lambda _: self.state)
+        patch.setattr(systemd, "call", lambda *words, **_: self.called.append(words))
+
+    @property
+    def state(self) -> UnitState:
+        killed = ("kill", "--signal=SIGKILL", "a.service") in self.called
+        return DOWN if self.ends == "by itself" or (killed and self.ends == "killed") else ENDING
+
+
+@pytest.mark.parametrize(
+    ("ends", "says"),
+    [
+        ("by itself", "a.service is stopped"),
+        ("killed", "a.service did not stop within 0 s and was killed"),
+    ],
+)
+def test_how_a_unit_ended_is_told(ends: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Unit(ends, monkeypatch)
+    assert stopping.finish(["a.service"], Deadline(0.1), 0.1) == [says]
+
+
+def test_a_unit_that_sigkill_does_not_end_is_the_dead_end_of_that_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Unit("never", monkeypatch)
+    with pytest.raises(Unkillable, match=r"a.service does not end even after SIGKILL"):
+        stopping.finish(["a.service"], Deadline(0.1), 0.1)
