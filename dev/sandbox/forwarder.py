@@ -2,7 +2,8 @@
 
     forwarder.py <file with the pid of the host's first process> <fd>:<port>...
 
-Each fd is a listening socket that the caller has bound; <port> is the port inside.
+Each fd is a listening socket that the caller has bound; <port> is the port inside. Connections to
+port 22 are as slow as the file `delay` beside the first one says: seconds each way.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 HERE = os.open("/proc/self/ns/net", os.O_RDONLY)
 CHUNK = 64 * 1024
+SLOWED = 22
 
 
 def enter(namespace: int) -> None:
@@ -38,12 +40,34 @@ def socket_inside(leader: Path) -> socket.socket:
         os.close(namespace)
 
 
-async def copy(source: socket.socket, target: socket.socket) -> None:
-    """Copy one direction until its end, and pass the end on."""
+async def copy(source: socket.socket, target: socket.socket, delay: float = 0.0) -> None:
+    """Copy one direction until its end, `delay` seconds late, and pass the end on."""
     loop = asyncio.get_running_loop()
-    while data := await loop.sock_recv(source, CHUNK):
-        await loop.sock_sendall(target, data)
-    target.shutdown(socket.SHUT_WR)
+    # Bytes travel side by side: a long line is late, not narrow.
+    travelling: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(1024)
+
+    async def arrive() -> None:
+        while True:
+            due, data = await travelling.get()
+            await asyncio.sleep(due - loop.time())
+            if not data:
+                return target.shutdown(socket.SHUT_WR)
+            await loop.sock_sendall(target, data)
+
+    async with asyncio.TaskGroup() as ends:
+        ends.create_task(arrive())
+        data = b"something"
+        while data:
+            data = await loop.sock_recv(source, CHUNK)
+            await travelling.put((loop.time() + delay, data))
+
+
+def delay_of(leader: Path, port: int) -> float:
+    """Seconds that a new connection to this port takes each way."""
+    try:
+        return float(leader.with_name("delay").read_text()) if port == SLOWED else 0.0
+    except OSError:
+        return 0.0
 
 
 def reset(connection: socket.socket) -> None:
@@ -57,14 +81,16 @@ async def carry(client: socket.socket, leader: Path, port: int) -> None:
     """Serve one connection from accept to close."""
     client.setblocking(False)
     try:
+        delay = delay_of(leader, port)
+        await asyncio.sleep(2 * delay)  # the handshake of TCP
         inside = socket_inside(leader)
         inside.setblocking(False)
         with inside:
             await asyncio.get_running_loop().sock_connect(inside, ("127.0.0.1", port))
             # A task group, because it ends the other direction before its sockets are closed.
             async with asyncio.TaskGroup() as directions:
-                directions.create_task(copy(client, inside))
-                directions.create_task(copy(inside, client))
+                directions.create_task(copy(client, inside, delay))
+                directions.create_task(copy(inside, client, delay))
             client.close()
     except* (OSError, ValueError):
         reset(client)

@@ -115,6 +115,10 @@ class Host:
         """The text of a file in the host."""
         return self.exec(["cat", path]).stdout
 
+    def slow_down(self, seconds: float) -> None:
+        """Make new SSH connections take so long each way, as over a line through the world."""
+        (self.folder / "delay").write_text(str(seconds))
+
     def boot(self) -> None:
         """Switch the host on and wait until its systemd has settled and sshd answers."""
         keeper = ["unshare", "--mount", "--propagation", "private", sys.executable]

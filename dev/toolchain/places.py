@@ -21,6 +21,11 @@ class Places:
         return self.project / ".venv"
 
     @property
+    def rivals(self) -> Path:
+        """The environment of what `make bench` compares with, apart from the program's own."""
+        return self.project / ".local" / "rivals"
+
+    @property
     def pulumi_home(self) -> Path:
         """PULUMI_HOME of this checkout, apart from a person's own ~/.pulumi."""
         return self.project / ".local" / "pulumi"

@@ -17,18 +17,22 @@ from toolchain.system import install
 
 def ensure_venv(places: Places) -> None:
     """Bring .venv to what requirements.txt says; cheap when it is there already."""
-    requirements = places.project / "requirements.txt"
-    stamp = places.venv / "requirements.sha256"
-    python = places.venv / "bin" / "python"
+    ensure_packages_in(places.venv, places.project / "requirements.txt", places)
+
+
+def ensure_packages_in(venv: Path, requirements: Path, places: Places) -> None:
+    """Bring an environment to exactly what a file of pinned packages says."""
+    stamp = venv / "requirements.sha256"
+    python = venv / "bin" / "python"
     wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
     runs = os.access(python, os.X_OK)
     if runs and stamp.is_file() and stamp.read_text() == wanted:
         return
     uv = _uv(places)
-    with doing("installing the Python packages into .venv"):
+    with doing(f"installing the Python packages into {venv.relative_to(places.project)}"):
         if not runs:
-            shutil.rmtree(places.venv, ignore_errors=True)
-            run(uv, "venv", "--python", PYTHON, places.venv)
+            shutil.rmtree(venv, ignore_errors=True)
+            run(uv, "venv", "--python", PYTHON, venv)
         # Compiled here: where Python may not write bytecode, every start would compile it anew.
         how = ("--require-hashes", "--compile-bytecode")
         run(uv, "pip", "sync", *how, "--python", python, requirements)
