@@ -6,6 +6,8 @@ import os
 
 # Some tests load gRPC, and some fork; its own work around a fork aborts the child now and then.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+# The program starts some hundred times: without this each start would compile it anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_report_header() -> str:
