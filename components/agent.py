@@ -42,7 +42,7 @@ def agent_step(
     return Step(
         "agent",
         channel,
-        create=ASK_SUDO * channel.sudo
+        create=ASK_SUDO * (channel.sudo is not False)
         + channel.line("python3", "-I", "-c", _BOOTSTRAP, archive.digest, *repair.words),
         delete=channel.agent("leave", *["--keep"] * keep, "--owner", owner(kind, channel, "agent")),
         stdin=f"{archive.digest}\n{base64.b64encode(archive.data).decode()}",

@@ -51,9 +51,7 @@ class GpuHost(pulumi.ComponentResource):
         """`after` is the step of another host that this one's cutover waits for."""
         super().__init__(TYPE, name)
         host = args.host
-        channel = Channel(
-            name, connection(host, args.keys), host.uses_sudo, host.gone, host.protect
-        )
+        channel = Channel(name, connection(host, args.keys), host.sudo, host.gone, host.protect)
         active = args.active.deployment
         order = order_for(name, host, active, args.active.unit_text)
         tell(name, args.host, args.facts, order, self)

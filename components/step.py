@@ -11,6 +11,7 @@ from typing import Any
 import pulumi
 from pulumi_command import remote
 
+from components.sudo import AS_ROOT
 from cutover.facts import NO_REPAIR, Repair
 
 AGENT = "/usr/local/bin/cutover"
@@ -23,7 +24,8 @@ class Channel:
     host: str
     """Name of the host in the stack config; prefix of its resources' names."""
     connection: remote.ConnectionArgs
-    sudo: bool
+    sudo: bool | None = None
+    """Whether commands run through sudo; None leaves it to who logs in."""
     gone: bool = False
     """The host is no more: nothing is sent to it, and its resources leave the state as they are."""
     protect: bool = False
@@ -31,7 +33,10 @@ class Channel:
 
     def line(self, *words: str) -> str:
         """A command line; every word reaches the program as it is."""
-        return shlex.join(["sudo", "-n", *words] if self.sudo else words)
+        command = shlex.join(words)
+        if self.sudo is None:
+            return f"{AS_ROOT} {command}"
+        return f"sudo -n {command}" if self.sudo else command
 
     def agent(self, *words: str) -> str:
         """A command line for the agent."""

@@ -23,6 +23,8 @@ from .store import Store
 SAME_RUN_SECONDS = 60
 """A failure is told once, to the step of the `up` that caused it. The steps of one `up` follow each
 other within seconds; a step that comes later than this belongs to the next one, which tries again.
+So does every `up` that begins with `stage`. One that does not (Pulumi had finished it, died, and
+runs again within this time with facts switched off) still tells the failure first.
 """
 
 START_SECONDS = 30
@@ -71,6 +73,8 @@ def converge(store: Store, order: Order, until: str) -> dict[str, Any]:
         if until == "staged":
             adopt(store, order)
         action, last = _decide(store, order, until)
+        if action in ("stage", "start"):
+            store.name_unit(order.deployment, order.unit)
         if action == "stage":
             _tell_untold(store)
             return stage(store, order)

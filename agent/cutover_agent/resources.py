@@ -36,6 +36,7 @@ def service(store: Store, owner: str, declared: Declared) -> dict[str, Any]:
     """
     with lock.held("converge"):
         store.own(Record(owner, "service", declared.deployment, declared.unit))
+        store.name_unit(declared.deployment, declared.unit)
         if not declared.enabled:
             _stand_by(store, declared)
             _clear(store)  # the file of another name that its unit had before
@@ -86,7 +87,7 @@ def drop(store: Store, owner: str) -> None:
     A unit that serves stays until another model serves or the agent itself leaves the host.
     """
     with lock.held("converge"):
-        record = store.records().get(owner)
+        record = store.owned_by(owner)
         if record is None:
             return
         store.disown(owner)

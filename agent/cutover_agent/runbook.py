@@ -10,7 +10,7 @@ from typing import Any, Optional
 from .attempt import Attempt, Journal
 from .files import file_digest, read_json, remove, write_atomic, write_json
 from .order import text_digest
-from .store import Serving, Store
+from .store import Serving, Store, name_of
 
 MOST_LINES = 20
 """Cutovers that the history shows; `cutover log` has them all."""
@@ -35,7 +35,7 @@ def is_kept(store: Store) -> bool:
 def drop(store: Store, owner: str) -> None:
     """The owner is deleted: takes our file away, never a handwritten one."""
     known = _known(store)
-    if known.get("owner") == owner:
+    if name_of(known.get("owner", "")) == name_of(owner):
         _take_away(known)
         remove(store.root / "runbook.json")
 

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from .files import read_json, read_text, remove, write_atomic, write_json
 from .order import Order, OrderError, read, text_digest
@@ -53,6 +53,11 @@ class Serving:
     def foreign(self) -> bool:
         """Whether it is a unit of somebody else, whose files are not ours to write."""
         return not self.order.unit_digest
+
+
+def name_of(owner: str) -> str:
+    """An owner's logical name, without the type of its component."""
+    return owner.rpartition("::")[2]
 
 
 class Store:
@@ -125,9 +130,27 @@ class Store:
         others = {o: r for o, r in self.records().items() if (r.kind, r.deployment) != what}
         self._write_records({**others, record.owner: record})
 
+    def owned_by(self, owner: str) -> Optional[Record]:
+        """What a resource owns: it is known by its logical name, its type may have been renamed."""
+        same = (r for o, r in self.records().items() if name_of(o) == name_of(owner))
+        return next(same, None)
+
     def disown(self, owner: str) -> None:
         """Forgets an owner; what it owned stays."""
-        self._write_records({o: r for o, r in self.records().items() if o != owner})
+        kept = {o: r for o, r in self.records().items() if name_of(o) != name_of(owner)}
+        self._write_records(kept)
+
+    def name_unit(self, deployment: str, unit: str) -> None:
+        """Tells which unit a deployment's texts are for; their puts may have said another one,
+        where the host could not be asked and so their command lines stayed as they were.
+        """
+        known = self.records()
+        found = {
+            owner: dataclasses.replace(r, unit=unit) if r.deployment == deployment else r
+            for owner, r in known.items()
+        }
+        if found != known:
+            self._write_records(found)
 
     def _write_records(self, records: dict[str, Record]) -> None:
         value = {owner: dataclasses.asdict(record) for owner, record in records.items()}

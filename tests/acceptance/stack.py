@@ -94,12 +94,20 @@ class Stack:
         assert text.count(old) == 1, f"{old!r} is not once in {path.name}"
         path.write_text(text.replace(old, new))
 
+    def change_code(self, file: str, old: str, new: str) -> None:
+        """Gives this project a copy of its own of a part of the program, changed in one place."""
+        part = Path(file).parts[0]
+        if (self.folder / part).is_symlink():
+            (self.folder / part).unlink()
+            shutil.copytree(ROOT / part, self.folder / part)
+        path = self.folder / file
+        text = path.read_text()
+        assert text.count(old) == 1, f"{old!r} is not once in {file}"
+        path.write_text(text.replace(old, new))
+
     def change_agent(self) -> None:
         """Gives this project an agent of its own that differs from the others in a comment."""
-        (self.folder / "agent").unlink()
-        shutil.copytree(ROOT / "agent", self.folder / "agent")
-        path = self.folder / "agent/cutover_agent/__init__.py"
-        path.write_text(path.read_text() + "# another version\n")
+        self.change_code("agent/cutover_agent/store.py", "\nclass Store:", "\n# New.\nclass Store:")
 
     # The CLI.
 
@@ -111,9 +119,9 @@ class Stack:
         """`pulumi preview`."""
         return self._checked(fails, "preview", *options)
 
-    def destroy(self, fails: bool = False) -> Run:
+    def destroy(self, *options: str, fails: bool = False) -> Run:
         """`pulumi destroy`."""
-        return self._checked(fails, "destroy", "--yes", "--skip-preview")
+        return self._checked(fails, "destroy", "--yes", "--skip-preview", *options)
 
     def resources(self) -> list[str]:
         """What the stack's state holds, the stack itself left out."""

@@ -64,6 +64,14 @@ def test_a_host_that_does_not_answer_is_a_warning_without_a_false_diff_and_an_er
     serving.preview("--expect-no-changes")
 
 
+def test_a_first_preview_needs_no_host(tmp_path: Path) -> None:
+    stack = Stack(tmp_path)
+    stack.configure(active=SGLANG, hosts={"box": {"address": "nowhere.invalid", "gpus": 8}})
+    run = stack.preview()
+    assert run.counts == {"create": 17}
+    assert "warning: box: the host cannot be asked: " in run.text
+
+
 def test_facts_of_the_whole_host_take_one_session(serving: Stack, box: Host) -> None:
     before = logins(box)
     serving.preview()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,17 @@ from sandbox import Host, start
 from tests.acceptance.stack import MODELS, SGLANG, Stack, serves, settings
 
 
-def test_a_dead_host_is_taken_out_without_being_contacted(serving: Stack, box: Host) -> None:
+def test_a_dead_host_ends_a_destroy_in_time_and_is_taken_out_without_being_contacted(
+    stack: Stack, box: Host
+) -> None:
+    stack.change_code("components/connection.py", "DIALS = 20", "DIALS = 2")
+    stack.up()
     box.power_off()
+    started = time.monotonic()
+    run = stack.destroy(fails=True)
+    assert "after 2 failed attempts" in run.text
+    assert time.monotonic() - started < 60, "a destroy asks the host for one delete only"
+    serving = stack
     serving.configure(hosts={"box": settings(box, gone=True)})
     run = serving.up()
     assert run.counts == {"unchanged": 17}
@@ -51,8 +61,11 @@ def test_what_is_protected_is_not_destroyed_and_keeps_serving(serving: Stack, bo
 
 
 def test_a_host_that_does_not_answer_fails_an_up_once_the_others_are_done(
-    serving: Stack, box: Host, tmp_path_factory: pytest.TempPathFactory
+    stack: Stack, box: Host, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    serving = stack
+    serving.change_code("components/connection.py", "DIALS = 20", "DIALS = 2")
+    serving.up()
     box.power_off()
     with start("second", state=tmp_path_factory.mktemp("second")) as second:
         serving.configure(hosts={"box": settings(box), "second": settings(second)})
@@ -60,3 +73,6 @@ def test_a_host_that_does_not_answer_fails_an_up_once_the_others_are_done(
         assert "error: box: the host cannot be asked: " in run.text
         assert serves(second) == MODELS[SGLANG]
         serving.preview("--expect-no-changes")
+        serving.destroy("--continue-on-error", fails=True)
+        assert serves(second) is None, "the dead host does not keep the other one"
+        assert all("::box" in urn for urn in serving.resources())

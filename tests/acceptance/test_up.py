@@ -132,12 +132,20 @@ def test_a_load_shows_its_progress_in_the_column_of_up(stack: Stack, box: Host) 
     assert re.search(r"load \d+/\d+ shards, \d+ s", shown), shown
 
 
-def test_destroy_leaves_nothing_of_ours_on_the_host(serving: Stack, box: Host, canary: int) -> None:
-    serving.destroy()
+def test_destroy_leaves_nothing_of_ours_on_the_host_nor_does_a_renamed_unit(
+    serving: Stack, box: Host, canary: int
+) -> None:
+    serving.edit(SGLANG, f"unit: {UNITS[SGLANG]}", "unit: renamed.service")
+    run = serving.up()
+    assert serves(box) == MODELS[SGLANG]
+    assert box.exec(["ls", f"/etc/systemd/system/{UNITS[SGLANG]}"], check=False).returncode
+    ended = serving.destroy()
+    assert "warning" not in run.text + ended.text, "sshd refuses every variable here"
     assert serves(box) is None
     assert used_mib(box) == [0] * 8
     left = box.exec(
         ["sh", "-c", "ls -d /etc/cutover /var/lib/cutover /run/cutover /usr/local/*/*cutover* "
+         "/etc/systemd/system/*renamed* /etc/systemd/system/*.wants/*renamed* "
          f"/etc/systemd/system/{UNITS[SGLANG]} /etc/systemd/system/{UNITS[VLLM]} "
          "/etc/systemd/system/*.wants/*sglang* 2>/dev/null"],
         check=False,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,21 @@ def test_dialling_is_repeated_up_to_the_limit(plugin: Plugin, host: Host) -> Non
         "Dial 1/2 failed: retrying",
         "Dial 2/2 failed: retrying",
     ]
+
+
+def test_an_address_that_says_nothing_is_given_up_after_each_dial_s_time(
+    plugin: Plugin, host: Host
+) -> None:
+    with socket.socket() as hole, socket.socket() as last:
+        hole.bind((host.address, 0))
+        hole.listen(0)
+        last.connect(hole.getsockname())  # the queue is full: no other gets an answer
+        port = hole.getsockname()[1]
+        where = connection(host, port=port, dialErrorLimit=1, perDialTimeout=1)
+        started = time.monotonic()
+        text = failure(plugin, where)
+        assert time.monotonic() - started >= 2
+    assert text == f"after 1 failed attempts: dial tcp {host.address}:{port}: i/o timeout"
 
 
 def test_a_dead_agent_is_an_error_even_with_a_key(executable: Path, host: Host) -> None:

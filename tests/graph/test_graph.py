@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,8 @@ from typing import Any
 import pytest
 
 from components.connection import DIALS, SECONDS_TO_DIAL
+from components.step import AGENT
+from components.sudo import AS_ROOT
 from tests.graph.recorder import Registered, plain_texts, record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,12 +124,31 @@ def test_the_order_shows_once_in_a_diff(monkeypatch: pytest.MonkeyPatch) -> None
         assert found[f"box-{later}"].hidden == ("stdin",)
 
 
-def test_user_and_sudo_reach_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = graph(monkeypatch, user="operator")
-    for resource in found.values():
+def test_commands_are_the_same_whoever_logs_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a host cannot be asked, the old text stays: it must not be another user's."""
+    root, operator = graph(monkeypatch), graph(monkeypatch, user="operator")
+    for name, resource in operator.items():
         if resource.type == "command:remote:Command":
-            assert resource.inputs["create"].startswith("sudo -n "), resource.name
             assert resource.inputs["connection"]["value"]["user"] == "operator"
+            for text in ("create", "delete"):
+                assert resource.inputs.get(text) == root[name].inputs.get(text)
+            assert AS_ROOT in resource.inputs["create"]
+
+
+@pytest.mark.parametrize(("sudo", "begins"), [(True, f"sudo -n {AGENT} "), (False, f"{AGENT} ")])
+def test_sudo_may_be_set(sudo: bool, begins: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = graph(monkeypatch, user="operator", sudo=sudo)
+    assert found["box-stage"].inputs["create"].startswith(begins)
+
+
+@pytest.mark.parametrize(("user", "says"), [(0, "a  b *"), (1000, "-n echo a  b *")])
+def test_only_who_is_not_root_goes_through_sudo(user: int, says: str, tmp_path: Path) -> None:
+    for name, does in (("id", f"echo {user}"), ("sudo", 'printf "%s\\n" "$*"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    words = ["sh", "-c", f"{AS_ROOT} echo 'a  b' '*'"]
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert subprocess.check_output(words, env=env, text=True) == f"{says}\n"
 
 
 def test_cutovers_of_several_hosts_run_one_after_the_other_and_their_puts_side_by_side(

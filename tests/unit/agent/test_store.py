@@ -75,6 +75,24 @@ def test_a_renamed_owner_takes_over_and_the_old_one_owns_nothing_more(store: Sto
     assert store.put_digest("env", "small") == digest
 
 
+def test_an_owner_whose_type_was_renamed_is_still_that_owner(store: Store) -> None:
+    """Where the host could not be asked, its put says the old type, and its delete the new one."""
+    put(store, ENV, "KEY=1\n")
+    put(store, UNIT, "[Unit]\n")
+    found = store.owned_by("New:Type::box-small-env")
+    assert found and (found.kind, found.unit) == ("env", ENV.unit)
+    store.disown("New:Type::box-small-env")
+    assert set(store.records()) == {UNIT.owner}
+    assert store.owned_by("New:Type::box-small-en") is None
+
+
+def test_the_unit_of_texts_is_what_the_order_says(store: Store) -> None:
+    put(store, ENV, "KEY=1\n")
+    put(store, replace(UNIT, deployment="big"), "[Unit]\n")
+    store.name_unit("small", "renamed.service")
+    assert store.units() == {"renamed.service", UNIT.unit}
+
+
 def test_our_units_are_those_put_and_those_written_and_not_yet_removed(store: Store) -> None:
     put(store, UNIT, "[Unit]\n")
     store.note_installed(Path("/etc/systemd/system/old.service"), "d" * 64)
