@@ -1,4 +1,7 @@
-"""What changes around a healthy model never restarts it; what broke off is finished."""
+"""What changes around a healthy model never restarts it; what broke off is finished.
+
+Every row twice: with facts, and without.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ import json
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sandbox import Host, start
 from tests.acceptance.stack import (
     MODELS,
-    ROOT,
     SGLANG,
     UNITS,
     VLLM,
@@ -25,116 +30,205 @@ from tests.acceptance.stack import (
 )
 from tests.faults.inject import wait
 
-
-def main_pid(box: Host) -> str:
-    return unit(box, UNITS[SGLANG], "MainPID")
-
-
-def test_a_changed_way_in_does_not_restart_the_model(serving: Stack, box: Host) -> None:
-    before = main_pid(box)
-    rotated = serving.folder / "rotated"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(rotated)], check=True)
-    public = rotated.with_suffix(".pub").read_text()
-    box.exec(["sh", "-c", "cat >> /etc/ssh/authorized_keys"], text=public)
-    serving.configure(hosts={"box": settings(box, key_file=str(rotated))})
-    serving.up()
-    assert main_pid(box) == before
-    serving.configure(hosts={"box": settings(box, user="operator")})
-    serving.up()
-    assert main_pid(box) == before
-    serving._run("refresh", "--yes", "--skip-preview", "--stack", serving.name)
-    serving.up()
-    assert (main_pid(box), serves(box)) == (before, MODELS[SGLANG])
+UNCHANGED = {"unchanged": 17}
+OLDER, NEWER = "1.2.1", "1.2.2"
+COMMAND = "resource-command-v{}"
 
 
-def test_a_newer_agent_does_not_restart_the_model(serving: Stack, box: Host) -> None:
-    before = main_pid(box)
-    (serving.folder / "agent").unlink()
-    shutil.copytree(ROOT / "agent", serving.folder / "agent")
-    with (serving.folder / "agent/cutover_agent/__init__.py").open("a") as file:
-        file.write("# Another version.\n")
-    run = serving.up()
-    assert "box-agent" in run.text
-    assert (main_pid(box), serves(box)) == (before, MODELS[SGLANG])
-    assert serving.up().counts == {"unchanged": 17}
+@dataclass
+class Bench:
+    """One host for all rows; each takes it as the one before has left it."""
+
+    stack: Stack
+    box: Host
+    name: str = "box"
+    """Of the host, in the config."""
+    how: dict[str, Any] = field(default_factory=dict)
+    """How to log in, where that has changed."""
+    active: str = SGLANG
+
+    @property
+    def other(self) -> str:
+        return VLLM if self.active == SGLANG else SGLANG
+
+    @property
+    def pid(self) -> str:
+        """Of the model that shall serve."""
+        return unit(self.box, UNITS[self.active], "MainPID")
+
+    def configure(self) -> None:
+        hosts = {self.name: settings(self.box, **self.how)}
+        self.stack.configure(active=self.active, hosts=hosts)
+
+    def misbehave(self, **how: object) -> None:
+        models = {"models": {MODELS[self.other]: how}}
+        self.box.write("/etc/practice/engine.json", json.dumps(models))
+
+    def healthy(self) -> bool:
+        """Whether the right model answers, and starts at boot, and no other."""
+        right = MODELS[self.active], {UNITS[self.active]}
+        return (serves(self.box), enabled(self.box)) == right
 
 
-def test_an_up_that_was_interrupted_is_finished_by_the_next(serving: Stack, box: Host) -> None:
+def shared_by(facts: bool) -> Any:
+    name = f"facts {'on' if facts else 'off'}"
+    return pytest.param(facts, id=name, marks=pytest.mark.xdist_group(f"convergence, {name}"))
+
+
+@pytest.fixture(scope="module", params=[shared_by(True), shared_by(False)])
+def bench(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Bench]:
+    with start("box", state=tmp_path_factory.mktemp("hosts")) as box:
+        made = Bench(Stack(tmp_path_factory.mktemp("stack")), box)
+        made.stack.configure(facts=request.param)
+        made.configure()
+        made.stack.up()
+        yield made
+
+
+def rotated_key(bench: Bench) -> None:
+    key = bench.stack.folder / "rotated"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    bench.box.write("/etc/ssh/authorized_keys", key.with_suffix(".pub").read_text())
+    bench.how["key_file"] = str(key)
+
+
+def another_user(bench: Bench) -> None:
+    bench.how["user"] = "operator"
+
+
+def refreshed_state(bench: Bench) -> None:
+    bench.stack._run("refresh", "--yes", "--skip-preview", "--stack", bench.stack.name)
+
+
+def newer_agent(bench: Bench) -> None:
+    """Another wire version, too: what the host remembers was written by the one before."""
+    file, version = "agent/cutover_agent/order.py", "WIRE_VERSION = "
+    bench.stack.change_code(file, f"{version}1", f"{version}2")
+
+
+def newer_sdk_and_plugin(bench: Bench) -> None:
+    stack = bench.stack
+    about = stack.folder / f"pulumi_command-{NEWER}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Name: pulumi_command\nVersion: {NEWER}\n")
+    plugin = Path(stack.env["PULUMI_HOME"]) / "plugins" / COMMAND.format(OLDER)
+    home = stack.folder / "home"
+    for version in (OLDER, NEWER):
+        shutil.copytree(plugin, home / "plugins" / COMMAND.format(version), symlinks=True)
+    stack.env["PULUMI_HOME"] = str(home)
+
+
+def renamed_component_types(bench: Bench) -> None:
+    renamed = "pulumi.ResourceOptions(aliases=[pulumi.Alias(type_='{}')]{})"
+    host, deployment = "cutover:index:GpuHost", "cutover:index:ModelDeployment"
+    for file, type_, old, new in (
+        ("gpu_host", host, "(TYPE, name)", f"(TYPE, name, None, {renamed.format(host, '')})"),
+        (
+            "model_deployment",
+            deployment,
+            "pulumi.ResourceOptions(parent=parent)",
+            renamed.format(deployment, ", parent=parent"),
+        ),
+    ):
+        bench.stack.change_code(f"components/{file}.py", old, new)
+        bench.stack.change_code(f"components/{file}.py", f'"{type_}"', f'"{type_}OfToday"')
+
+
+def renamed_host(bench: Bench) -> None:
+    bench.name = "gpu-box"
+
+
+CHANGES = [
+    rotated_key,
+    another_user,
+    refreshed_state,
+    newer_agent,
+    newer_sdk_and_plugin,
+    renamed_component_types,
+    renamed_host,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: str(change.__name__))
+def test_a_change_around_a_healthy_model_leaves_its_process_alone(
+    change: Callable[[Bench], None], bench: Bench
+) -> None:
+    before = bench.pid
+    change(bench)
+    bench.configure()
+    bench.stack.up()
+    assert (bench.pid, bench.healthy()) == (before, True)
+    assert bench.stack.preview("--expect-no-changes").counts == UNCHANGED
+
+
+def test_an_up_that_was_interrupted_is_finished_by_the_next(bench: Bench) -> None:
+    box, stack = bench.box, bench.stack
     box.write("/etc/practice/engine.json", json.dumps({"load_seconds": 15}))
-    serving.configure(active=VLLM)
-    words = ["up", "--yes", "--skip-preview", "--non-interactive", "--stack", serving.name]
+    bench.active = bench.other
+    bench.configure()
+    words = ["up", "--yes", "--skip-preview", "--non-interactive", "--stack", stack.name]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(
-        ["pulumi", *words], cwd=serving.folder, env=serving.env, stdout=quiet, stderr=quiet
+        ["pulumi", *words], cwd=stack.folder, env=stack.env, stdout=quiet, stderr=quiet
     ) as client:
         status = ["cutover", "status"]
         wait(lambda: " in ready" in box.exec(status, check=False).stdout, 60, "it loads")
         client.send_signal(signal.SIGINT)
-    main = unit(box, UNITS[VLLM], "MainPID")
-    serving.up()
-    assert (serves(box), unit(box, UNITS[VLLM], "MainPID")) == (MODELS[VLLM], main)
+    before = bench.pid
+    stack.up()
+    assert (bench.pid, bench.healthy()) == (before, True)
+    assert stack.preview("--expect-no-changes").counts == UNCHANGED
 
 
-def test_a_renamed_deployment_serves_and_leaves_nothing_of_the_old_name(
-    serving: Stack, box: Host
+def test_a_failed_up_is_tried_again_by_the_same_config_and_left_alone_by_the_reverted_one(
+    bench: Bench,
 ) -> None:
-    folder = serving.folder / "deployments"
-    (folder / f"{SGLANG}.yaml").rename(folder / "renamed.yaml")
-    serving.configure(active="renamed")
-    serving.up()
-    assert serves(box) == MODELS[SGLANG]
-    assert enabled(box) == {UNITS[SGLANG]}
-    assert box.exec(["ls", "/etc/cutover"]).stdout.split() == [f"{VLLM}.env", "renamed.env"]
-    assert serving.up().counts == {"unchanged": 17}
+    before = bench.pid
+    bench.misbehave(crash="loading")
+    for _ in range(2):
+        bench.stack.configure(active=bench.other)
+        run = bench.stack.up(fails=True)
+        assert f"{bench.active} serves again, verified" in run.text
+        assert bench.pid != before, "it was stopped, and started again"
+        before = bench.pid
+    bench.configure()
+    bench.stack.up()
+    assert (bench.pid, bench.healthy()) == (before, True)
+    assert bench.stack.preview("--expect-no-changes").counts == UNCHANGED
+    bench.misbehave()
 
 
-def test_an_active_deployment_that_is_removed_gives_way_to_the_new_one(
-    serving: Stack, box: Host
-) -> None:
-    (serving.folder / "deployments" / f"{SGLANG}.yaml").unlink()
-    serving.configure(active=VLLM)
-    serving.up()
-    assert serves(box) == MODELS[VLLM]
-    assert enabled(box) == {UNITS[VLLM]}
-    assert box.exec(["ls", f"/etc/systemd/system/{UNITS[SGLANG]}"], check=False).returncode
-    assert box.exec(["ls", "/etc/cutover"]).stdout.split() == [f"{VLLM}.env"]
+def test_a_renamed_deployment_serves_and_leaves_nothing_of_the_old_name(bench: Bench) -> None:
+    folder = bench.stack.folder / "deployments"
+    (folder / f"{bench.active}.yaml").rename(folder / "renamed.yaml")
+    bench.stack.configure(active="renamed")
+    bench.stack.up()
+    assert bench.healthy()
+    left = bench.box.exec(["ls", "/etc/cutover"]).stdout.split()
+    assert left == sorted([f"{bench.other}.env", "renamed.env"])
+    assert bench.stack.preview("--expect-no-changes").counts == UNCHANGED
+    (folder / "renamed.yaml").unlink()
+    old, bench.active = bench.active, bench.other
+    bench.configure()
+    bench.stack.up()
+    assert bench.healthy(), "what was active, and is declared no more, gives way"
+    assert bench.box.exec(["ls", "/etc/cutover"]).stdout.split() == [f"{bench.active}.env"]
+    gone = ["ls", f"/etc/systemd/system/{UNITS[old]}"]
+    assert bench.box.exec(gone, check=False).returncode
 
 
-def test_destroy_may_leave_the_serving_unit_running_without_the_agent(
-    serving: Stack, box: Host
-) -> None:
-    before = main_pid(box)
-    serving.configure(hosts={"box": settings(box, on_destroy="keep")})
-    serving.up()
-    serving.destroy()
-    assert (main_pid(box), serves(box)) == (before, MODELS[SGLANG])
-    assert enabled(box) == {UNITS[SGLANG]}
-    left = box.exec(["sh", "-c", "ls -d /var/lib/cutover /usr/local/bin/cutover "
+def test_destroy_may_leave_the_serving_unit_running_without_the_agent(bench: Bench) -> None:
+    before, box = bench.pid, bench.box
+    bench.how["on_destroy"] = "keep"
+    bench.configure()
+    bench.stack.up()
+    bench.stack.destroy()
+    assert (bench.pid, bench.healthy()) == (before, True)
+    left = box.exec(["sh", "-c", "ls -d /var/lib/cutover /run/cutover /usr/local/bin/cutover "
                      "/etc/systemd/system/cutover* 2>/dev/null"], check=False).stdout  # fmt: skip
     assert left == ""
     box.power_off()
     box.boot()
-    wait(lambda: serves(box) == MODELS[SGLANG], 60, "it starts at boot without the agent")
-
-
-def test_a_failure_on_one_of_two_hosts_and_then_the_same_and_the_reverted_config(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    state = tmp_path_factory.mktemp("hosts")
-    with start("one", state=state) as one, start("two", state=state) as two:
-        stack = Stack(tmp_path)
-        stack.configure(active=SGLANG, hosts={"one": settings(one), "two": settings(two)})
-        stack.up()
-        pids = [main_pid(one), main_pid(two)]
-        two.write("/etc/practice/engine.json",
-                  json.dumps({"models": {MODELS[VLLM]: {"crash": "loading"}}}))  # fmt: skip
-        stack.configure(active=VLLM)
-        stack.up(fails=True)
-        stack.up(fails=True)
-        assert [serves(one), serves(two)] == [MODELS[VLLM], MODELS[SGLANG]]
-        after = main_pid(two)
-        assert after != pids[1]
-        stack.configure(active=SGLANG)
-        stack.up()
-        assert [serves(one), serves(two)] == [MODELS[SGLANG]] * 2
-        assert main_pid(two) == after, "a healthy model is not restarted"
+    wait(lambda: serves(box) == MODELS[bench.active], 60, "it starts at boot without the agent")
