@@ -95,6 +95,14 @@ def test_no_command_has_triggers_since_a_change_of_those_is_a_replacement(
     assert all("triggers" not in resource.inputs for resource in graph(monkeypatch).values())
 
 
+def test_no_command_uses_variables_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sshd refuses them as a rule; where it does not, a long output is one that nothing can run."""
+    for resource in graph(monkeypatch).values():
+        if resource.type == "command:remote:Command":
+            assert resource.inputs["addPreviousOutputInEnv"] is False
+            assert "environment" not in resource.inputs
+
+
 def test_no_secret_is_in_plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     catalogue = tmp_path / "deployments"
     shutil.copytree(ROOT / "deployments", catalogue)

@@ -11,6 +11,7 @@ import pytest
 
 from cutover_agent.attempt import PHASES, RESTORE, UNDO, Attempt
 from cutover_agent.recovery import decide, recover
+from cutover_agent.store import Serving
 from cutover_agent.transaction import Transaction
 from tests.unit.agent.machine import Died, Machine
 
@@ -173,3 +174,22 @@ def test_a_host_that_dies_in_every_recovery_comes_to_a_named_end_with_the_old_un
     assert ended and (ended.outcome, ended.dead_end) == ("dead-end", "a roll-back that failed too")
     assert "it was cut off twice" in ended.error
     assert case.machine.running == {"old.service": OLD}
+
+
+def test_a_boot_after_the_checks_goes_back_to_a_server_that_was_started_by_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing had been stopped yet, but the boot has ended it, and systemd does not know it."""
+    machine = Machine(tmp_path / "host", monkeypatch)
+    captured, env = machine.deployment("by-hand", "cutover-captured.service", OLD)
+    new, new_env = machine.deployment("new", "new.service", NEW)
+    journal, attempt = machine.begin(new, new_env)
+    journal.set_previous(Serving(captured, env, "", 0.0))
+    attempt.begun, attempt.done = ["stage"], ["stage"]
+    journal.save(attempt)
+    machine.power_cut()
+    assert recover(machine.store) == "go back"
+    ended = journal.load()
+    assert ended and ended.outcome == "rolled-back"
+    assert machine.running == {captured.unit: OLD}
+    assert machine.enabled == {captured.unit}
