@@ -48,12 +48,23 @@ def find(store: Store, order: Order, plan: ReleasePlan) -> Way:
         return Way(f"{who} is the way back", committed)
     if not servers:
         return Way("there is no way back: nothing serves here now")
-    if len(servers) > 1:
-        return _none(servers, order, "more than one serves")
-    kept = _kept(order, servers[0], plan)
+    by_hand, units = _apart(servers)
+    if len(by_hand) > 1:
+        return _none(by_hand, order, "more than one serves")
+    first, *also = by_hand + units
+    kept = _kept(order, first, plan)
     if kept is None:
-        return _none(servers, order, "its environment cannot be read")
-    return Way(f"{servers[0].name}, {kept.how}", kept.serving, kept.texts)
+        return _none(by_hand, order, "its environment cannot be read")
+    sentence = f"{first.name}, {kept.how}" + "".join(
+        f"; {one.name} is started again as it is" for one in also
+    )
+    return Way(sentence, kept.serving, kept.texts)
+
+
+def _apart(servers: Iterable[Server]) -> tuple[list[Server], list[Server]]:
+    """Those that were started by hand, and units: these all start again, whoever is asked."""
+    found = list(servers)
+    return [one for one in found if not one.unit], [one for one in found if one.unit]
 
 
 def _candidates(plan: ReleasePlan) -> Iterable[Optional[Server]]:

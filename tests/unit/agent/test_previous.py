@@ -145,6 +145,17 @@ def test_a_unit_of_somebody_else_is_the_way_back_and_its_files_are_not_ours(
     assert store.before() is None, "`cutover back` serves deployments"
 
 
+def test_several_units_all_start_again_and_what_was_started_by_hand_is_asked(
+    servers: Servers, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = servers.start("mine")
+    staged = unit_of(servers.start("theirs"), monkeypatch)
+    both = replace(staged, end=(mine,), verdicts=plan(mine).verdicts)
+    serving, sentence = way_back(store, order(), both)
+    assert serving and serving.order.probe.model == "mine"
+    assert sentence.endswith(f" that it has now; {FOREIGN} is started again as it is")
+
+
 def test_what_does_not_answer_is_no_way_back(store: Store) -> None:
     quiet = Process(1, 1, 0, "S", "init", ("/sbin/init",), "root", "/")
     serving, sentence = way_back(store, order(), plan(Tree(quiet, ())))
