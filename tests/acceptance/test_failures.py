@@ -80,20 +80,6 @@ def test_a_model_that_does_not_load_is_rolled_back_and_the_same_config_tries_aga
     assert alive(box, canary)
 
 
-def test_a_failed_switch_that_is_reverted_ends_green_with_the_old_model_untouched(
-    serving: Stack, box: Host
-) -> None:
-    misbehave(box, VLLM, crash="loading")
-    serving.configure(active=VLLM)
-    serving.up(fails=True)
-    before = unit(box, UNITS[SGLANG], "MainPID")
-    serving.configure(active=SGLANG)
-    serving.up()
-    assert serves(box) == MODELS[SGLANG]
-    assert unit(box, UNITS[SGLANG], "MainPID") == before, "a healthy model is not restarted"
-    assert serving.up().counts == {"unchanged": 17}
-
-
 def test_a_reverted_config_is_never_green_while_nothing_serves(serving: Stack, box: Host) -> None:
     broken = {MODELS[name]: {"crash": "loading"} for name in UNITS}
     box.write("/etc/practice/engine.json", json.dumps({"models": broken}))

@@ -77,7 +77,7 @@ def test_of_two_operators_at_once_one_switches_and_the_other_is_told(
     other.up()
     serving.configure(active=VLLM)
     other.edit(SGLANG, "  steps: 3", "  steps: 2")
-    box.write("/etc/practice/engine.json", json.dumps({"load_seconds": 15}))
+    box.write("/etc/practice/engine.json", json.dumps({"load_seconds": 20}))
     with ThreadPoolExecutor() as pool:
         words = ("up", "--yes", "--skip-preview", "--non-interactive", "--stack", "test")
         runs = list(pool.map(lambda who: who._run(*words, check=False), (serving, other)))
