@@ -92,6 +92,8 @@ async def _connect(
         raise CommandError(f"ssh: handshake failed: {error}") from error
     except socket.gaierror as error:
         raise CommandError(f"dial tcp: lookup {host}: no such host") from error
+    except TypeError as error:  # the connection is gone, so that asyncssh finds no peer's address
+        raise CommandError("ssh: handshake failed: EOF") from error
     except TimeoutError as error:
         raise CommandError(f"dial tcp {host}:{port}: i/o timeout") from error
     except OSError as error:

@@ -68,7 +68,7 @@ def test_a_first_preview_needs_no_host(tmp_path: Path) -> None:
     stack = Stack(tmp_path)
     stack.configure(active=SGLANG, hosts={"box": {"address": "nowhere.invalid", "gpus": 8}})
     run = stack.preview()
-    assert run.counts == {"create": 17}
+    assert re.search(r"\+ \d+ to create", run.text), run.text
     assert "warning: box: the host cannot be asked: " in run.text
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import struct
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +81,25 @@ def test_an_address_that_says_nothing_is_given_up_after_each_dial_s_time(
         text = failure(plugin, where)
         assert time.monotonic() - started >= 2
     assert text == f"after 1 failed attempts: dial tcp {host.address}:{port}: i/o timeout"
+
+
+def test_a_host_that_resets_the_connection_is_dialled_again(plugin: Plugin, host: Host) -> None:
+    with socket.create_server((host.address, 0)) as door:
+        taken: list[socket.socket] = []
+
+        def reset() -> None:
+            for _ in range(2):
+                taken.append(door.accept()[0])
+                linger_not = struct.pack("ii", 1, 0)
+                taken[-1].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger_not)
+                taken[-1].close()
+
+        with ThreadPoolExecutor() as pool:
+            pool.submit(reset)
+            port = door.getsockname()[1]
+            text = failure(plugin, connection(host, port=port, dialErrorLimit=1))
+    assert len(taken) == 2
+    assert text.startswith("after 1 failed attempts: "), text
 
 
 def test_a_dead_agent_is_an_error_even_with_a_key(executable: Path, host: Host) -> None:
