@@ -140,3 +140,10 @@ def test_a_quiet_load_still_says_something_every_few_seconds(
     monkeypatch.setattr(lock, "is_held", lambda _: True)
     follow(journal, "serving", False)
     assert said == 3
+
+
+@pytest.mark.parametrize(("ours", "offered"), [(True, True), (False, False)])
+def test_only_a_deployment_is_offered_as_active(ours: bool, offered: bool) -> None:
+    back = {"deployment": "big", "ours": ours, "answer": "Paris", "tokens_per_second": 9.5}
+    attempt = Attempt("a", "d", "small", "b", outcome="rolled-back", evidence={"back": back})
+    assert ("set `active` to big" in explain(order(), attempt)) == offered

@@ -29,8 +29,9 @@ class Recorder:
         self.fails, self.asked = fails, list[str]()
 
     def __getattr__(self, name: str) -> Any:
-        def phase(*arguments: Any) -> Any:
+        def phase(*arguments: Any, **options: Any) -> Any:
             if not arguments:
+                self.asked += [f"{name} {options}"] * bool(options)
                 return ""
             about = arguments[0].deployment if isinstance(arguments[0], Order) else arguments[0]
             self.asked.append(f"{name} {about}")
@@ -230,3 +231,13 @@ def test_a_unit_of_somebody_else_comes_back_verified_with_its_files_untouched(
     assert "install theirs" not in asked
     assert not attempt.evidence["back"]["ours"]
     assert bench.store.serving() is None, "nothing of ours serves"
+
+
+def test_at_a_dead_end_a_unit_of_somebody_else_starts_at_the_next_boot(bench: Bench) -> None:
+    theirs = Serving(order(deployment="theirs", unit="theirs.service", unit_digest=""), "e", "", 0)
+    bench.patch.setattr(transaction, "way_back", lambda *_: (theirs, "theirs is the way back"))
+    boom = {f"ready__{name}": RuntimeError(name) for name in ("small", "theirs")}
+    attempt, asked = bench.run(**boom)
+    assert (attempt.outcome, attempt.dead_end) == ("dead-end", "a roll-back that failed too")
+    assert asked[-2:] == ["put_back_aside {'start': False}", "after_rollback small"]
+    assert "enable_only theirs.service" not in asked
