@@ -11,6 +11,7 @@ from cutover_agent import converge as module
 from cutover_agent import lock
 from cutover_agent.attempt import UNTIL, Attempt, Journal
 from cutover_agent.converge import SAME_RUN_SECONDS, Situation, converge, decide, look
+from cutover_agent.follow import Failed
 from cutover_agent.order import Order
 from cutover_agent.store import Record, Store
 from tests.unit.agent.samples import order
@@ -107,8 +108,34 @@ def test_nothing_passes_unless_the_right_model_answers(
     assert decide(ORDER, until, seen(last, right=right, healthy=healthy)) != "pass"
 
 
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setattr(lock, "FOLDER", tmp_path / "run")
+    monkeypatch.setattr(module, "adopt", lambda *_: False)
+    made = Store(tmp_path)
+    made.prepare()
+    made.own(Record("o", "env", "small", "vllm-small.service", made.keep("")))
+    return made
+
+
+def test_who_starts_a_cutover_has_staged_it_whatever_another_operator_staged_since(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the last steps of this `up` would find an order that is not theirs."""
+
+    def start(*_: Any) -> Journal:
+        raise Failed("only to here")
+
+    monkeypatch.setattr(module, "start", start)
+    store.set_staged(ORDER)
+    store.set_staged(OTHER)
+    with pytest.raises(Failed, match="only to here"):
+        converge(store, ORDER, "released")
+    assert store.staged() == ORDER
+
+
 def test_a_new_run_tries_again_though_nobody_heard_how_the_last_one_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The client died between two steps: the failure is no answer to the run after that."""
     staged: list[Order] = []
@@ -117,12 +144,7 @@ def test_a_new_run_tries_again_though_nobody_heard_how_the_last_one_ended(
         staged.append(order)
         return {}
 
-    monkeypatch.setattr(lock, "FOLDER", tmp_path / "run")
     monkeypatch.setattr(module, "stage", stage)
-    monkeypatch.setattr(module, "adopt", lambda *_: False)
-    store = Store(tmp_path)
-    store.prepare()
-    store.own(Record("o", "env", "small", "vllm-small.service", store.keep("")))
     journal = Journal(store, "t")
     last = journal.create(ORDER)
     last.outcome, last.error = "rolled-back", "smoke: no answer\n  | a line of the journal"
