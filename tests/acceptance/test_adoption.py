@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from cutover.catalogue import load_catalogue
 from sandbox import Host
 from tests.acceptance.stack import MODELS, SGLANG, UNITS, VLLM, Stack, enabled, serves, unit
 
@@ -42,12 +43,16 @@ def by_hand(stack: Stack, box: Host) -> Stack:
     box.write(f"/etc/systemd/system/{UNITS[VLLM]}", text)
     box.exec(["systemctl", "daemon-reload"])
     box.exec(["systemctl", "enable", "--now", UNITS[VLLM]])
+    await_model(box)
+    stack.configure(active=VLLM)
+    return stack
+
+
+def await_model(box: Host) -> None:
     end = time.monotonic() + WAIT_SECONDS
     while serves(box) != MODELS[VLLM]:
         assert time.monotonic() < end, "the unit written by hand does not serve"
         time.sleep(0.1)
-    stack.configure(active=VLLM)
-    return stack
 
 
 def test_an_equal_unit_is_taken_over_with_its_process_and_what_ours_adds_is_told(
@@ -82,6 +87,8 @@ def test_a_unit_that_differs_is_replaced_and_is_the_way_back_as_it_was(
     box.write(drop_in, "[Service]\nNice=5\nKillMode=process\n")
     box.exec(["chmod", "640", path])
     box.exec(["systemctl", "daemon-reload"])
+    box.exec(["systemctl", "restart", UNITS[VLLM]])
+    await_model(box)
     files = ["sh", "-c", f"stat -c '%a %n' {path} {drop_in}; cat {path} {drop_in}"]
     before = box.exec(files).stdout
     by_hand.edit(VLLM, "[minimax-m2.5]", "[minimax-new]")
@@ -99,6 +106,14 @@ def test_a_unit_that_differs_is_replaced_and_is_the_way_back_as_it_was(
     assert enabled(box) == {UNITS[VLLM]}
     assert unit(box, UNITS[VLLM], "Nice") == "5"
     assert f"{UNITS[VLLM]} was written by hand and differs" in by_hand.preview().text
+
+    catalogue = by_hand.folder / "exported"
+    catalogue.mkdir()
+    for name, what in (("unit", UNITS[VLLM]), ("pid", unit(box, UNITS[VLLM], "MainPID"))):
+        (catalogue / f"{name}.yaml").write_text(box.exec(["cutover", "export", what]).stdout)
+    for exported in load_catalogue(catalogue).values():
+        assert (exported.engine, exported.checkpoint) == ("vllm", "/models/MiniMax-M2.5")
+        assert exported.parsers.tool_call == "minimax_m2"
 
     box.write("/etc/practice/engine.json", "{}")
     by_hand.up()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -68,6 +69,13 @@ def test_facts_of_the_whole_host_take_one_session(serving: Stack, box: Host) -> 
     before = logins(box)
     serving.preview()
     assert logins(box) == before + 1
+    told = json.loads(box.exec(["sh", "-c", "cutover facts </dev/null"]).stdout)
+    assert told["serves"]["model"] == MODELS[SGLANG]
+    assert told["persistence"] == "on"
+    assert {holder["ours"] for holder in told["holders"]} == {True}
+    assert told["memory_mib"]["available"] > 0
+    assert told["disk_mib"]["/models"] > 0
+    assert "ready" in told["last"]["phases"]
 
 
 def test_a_host_that_has_no_agent_yet_keeps_nothing_of_the_one_that_asked(
@@ -100,6 +108,8 @@ def test_a_host_with_another_key_than_the_pinned_one_is_sent_nothing(
     for run in (serving.preview(fails=True), serving.up(fails=True)):
         assert "hosts.box.host_key: " in run.text
         assert "shows another key" in run.text
+    serving.configure(facts=False)
+    assert "host key mismatch" in serving.up(fails=True).text
     assert logins(box) == before
     assert unit(box, UNITS[SGLANG], "MainPID") == process
 
