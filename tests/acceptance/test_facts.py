@@ -32,6 +32,7 @@ def test_a_preview_of_a_switch_says_in_plain_words_what_it_will_do(
     start_detached(box, "gpu-hold", "--gpu", "5", "--mib", "1024", "--title", "python3 train.py")
     serving.configure(active=VLLM)
     box.exec(["mv", "/models/MiniMax-M2.5", "/models/elsewhere"])
+    serving.edit(VLLM, "python: /opt/vllm/", "python: /opt/nowhere/")
     shown = serving.preview().text
     assert re.search(
         rf"box: {SGLANG} serves \(.* 8 . 7\d\.\d GiB\) -> {VLLM}; how long nothing serves is not "
@@ -40,6 +41,7 @@ def test_a_preview_of_a_switch_says_in_plain_words_what_it_will_do(
     )
     assert "`stage` would refuse: the checkpoint /models/MiniMax-M2.5 is not there" in shown
     assert "`stage` would refuse: pid" in shown
+    assert "Command /opt/nowhere/bin/python3 is not executable" in shown
     assert re.search(r"GPUs are also held by pid \d+ \(python3 train.py; root; GPU 5", shown)
     assert serves(box) == MODELS[SGLANG]
 
