@@ -16,7 +16,7 @@ from tests.graph.recorder import Registered, graph_of, record
 from tests.graph.test_graph import KEY
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_TIMES = 2.0
+MOST_TIMES = 3.0
 """CPU time of the program over that of the bare registrations."""
 TRIES = 3
 """Other people load the machine: the best of these counts."""
@@ -41,13 +41,12 @@ def fleet_of(hosts: int) -> dict[str, Any]:
 
 
 def bare(found: dict[str, Registered]) -> Callable[[], None]:
-    """A program that registers as many resources with the same edges, and does nothing else."""
+    """A program that registers as many resources, without edges, and does nothing else."""
 
     def program() -> None:
         made: dict[str, pulumi.Resource] = {}
         for name, one in found.items():
-            after = [made[other] for other in one.after if other in made]
-            options = pulumi.ResourceOptions(parent=made.get(one.parent), depends_on=after)
+            options = pulumi.ResourceOptions(parent=made.get(one.parent))
             if one.type.startswith("cutover:"):
                 made[name] = pulumi.ComponentResource(one.type, name, None, options)
             else:
