@@ -45,7 +45,7 @@ def main() -> int:
         print("cutover: run it as root, or with sudo", file=sys.stderr)
         return 77
     store = Store()
-    if arguments.run is not _facts:
+    if arguments.run not in (_facts, _export):
         store.prepare()
     try:
         return int(arguments.run(store, arguments))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from base64 import b64encode
 
 import pytest
 
+from build import build
 from cutover.catalogue import load_catalogue
 from sandbox import Host
 from tests.acceptance.stack import MODELS, SGLANG, UNITS, VLLM, Stack, enabled, serves, unit
@@ -107,14 +109,6 @@ def test_a_unit_that_differs_is_replaced_and_is_the_way_back_as_it_was(
     assert unit(box, UNITS[VLLM], "Nice") == "5"
     assert f"{UNITS[VLLM]} was written by hand and differs" in by_hand.preview().text
 
-    catalogue = by_hand.folder / "exported"
-    catalogue.mkdir()
-    for name, what in (("unit", UNITS[VLLM]), ("pid", unit(box, UNITS[VLLM], "MainPID"))):
-        (catalogue / f"{name}.yaml").write_text(box.exec(["cutover", "export", what]).stdout)
-    for exported in load_catalogue(catalogue).values():
-        assert (exported.engine, exported.checkpoint) == ("vllm", "/models/MiniMax-M2.5")
-        assert exported.parsers.tool_call == "minimax_m2"
-
     box.write("/etc/practice/engine.json", "{}")
     by_hand.up()
     assert serves(box) == "minimax-new"
@@ -124,6 +118,21 @@ def test_a_unit_that_differs_is_replaced_and_is_the_way_back_as_it_was(
     assert "set up by hand" in saved
     assert "KillMode=process" in saved
     by_hand.preview("--expect-no-changes")
+
+
+def test_a_unit_and_a_server_that_run_become_files_of_a_catalogue_before_the_first_up(
+    by_hand: Stack, box: Host
+) -> None:
+    box.exec(["sh", "-c", "base64 -d >/root/agent.pyz"], text=b64encode(build().data).decode())
+    catalogue = by_hand.folder / "exported"
+    catalogue.mkdir()
+    for name, what in (("unit", UNITS[VLLM]), ("pid", unit(box, UNITS[VLLM], "MainPID"))):
+        told = box.exec(["python3", "/root/agent.pyz", "export", what]).stdout
+        (catalogue / f"{name}.yaml").write_text(told)
+    for exported in load_catalogue(catalogue).values():
+        assert (exported.engine, exported.checkpoint) == ("vllm", "/models/MiniMax-M2.5")
+        assert exported.parsers.tool_call == "minimax_m2"
+    assert box.exec(["ls", "/var/lib/cutover"], check=False).returncode != 0
 
 
 def test_a_unit_by_hand_of_a_deployment_that_is_not_active_gives_way_and_is_saved(
