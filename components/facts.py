@@ -56,11 +56,14 @@ class Question:
     order: str
     """JSON."""
     unit_text: str
+    others: tuple[str, ...]
+    """Units of the other deployments."""
 
     @property
     def line(self) -> str:
         """What the agent reads."""
-        return json.dumps({"order": json.loads(self.order), "unit_text": self.unit_text})
+        order = json.loads(self.order)
+        return json.dumps({"order": order, "unit_text": self.unit_text, "others": self.others})
 
 
 class Facts:

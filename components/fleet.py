@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +51,8 @@ def fleet() -> pulumi.Output[Any]:
         name: render_files(deployment, settings.secrets) for name, deployment in catalogue.items()
     }
     serves = {host: files[deployment.name] for host, deployment in active.items()}
-    answers = ask(settings, serves, keys) if settings.facts else None
+    units = [deployment.unit for deployment in catalogue.values()]
+    answers = ask(settings, serves, units, keys) if settings.facts else None
     for deployment in catalogue.values():
         for sentence in advice(deployment):
             pulumi.log.warn(sentence)
@@ -86,14 +87,20 @@ def build(
     return pulumi.Output.all(*done.values())
 
 
-def ask(settings: Settings, active: Mapping[str, Rendered], keys: Mapping[str, Keys]) -> Facts:
+def ask(
+    settings: Settings,
+    active: Mapping[str, Rendered],
+    units: Sequence[str],
+    keys: Mapping[str, Keys],
+) -> Facts:
     """Asks the hosts in the background: the provider's SDK takes as long to import."""
     questions = {}
     for name, host in settings.hosts.items():
         if not host.gone:
             text = active[name].unit_text
             order = order_for(name, host, active[name].deployment, text).to_json()
-            questions[name] = Question(host, keys[name], order, text)
+            others = tuple(unit for unit in units if unit != active[name].deployment.unit)
+            questions[name] = Question(host, keys[name], order, text, others)
     return Facts(questions)
 
 

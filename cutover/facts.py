@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 VERSION = 1
+MOST_LINES, MOST_CHARACTERS = 20, 800
+"""What is shown of one host, or as the reasons of one resource: more would bury the rest."""
 AGENT, STAGE, RUNBOOK = "agent", "stage", "runbook"
 
 
@@ -97,5 +99,15 @@ def repair_of(answer: Answer, root: str, moment: int) -> Repair:
         return Repair(True, moment)
     if root not in (AGENT, STAGE) and root not in value["put"]:
         return Repair(True, moment)
-    reasons = tuple(value["drift"].get(root, ()))
+    reasons = tuple(shortened(value["drift"].get(root, ())))
     return Repair(True, value["repairs"].get(root, 0) + bool(reasons), reasons)
+
+
+def shortened(lines: Sequence[str]) -> list[str]:
+    """The first of these lines, each of a bounded length; says what was left out."""
+    more = len(lines) - MOST_LINES
+    cut = [
+        line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]} ..."
+        for line in lines[:MOST_LINES]
+    ]
+    return [*cut, f"and {more} more: see `cutover facts` on the host"] if more > 0 else cut

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cutover.facts import Facts
+from cutover.facts import Facts, shortened
 from cutover_agent.order import Order
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -30,7 +30,7 @@ def sentences(facts: Facts, order: Order) -> list[str]:
             "persistence mode is off: every look at the GPUs is slow; "
             "run `nvidia-smi -pm 1` on the host"
         )
-    return lines
+    return shortened(lines)
 
 
 def _by_hand(found: Mapping[str, Any] | None, order: Order) -> list[str]:

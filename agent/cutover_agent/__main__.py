@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 # Everything is imported here, at the start: the archive may be replaced while this runs.
 from . import (
@@ -30,6 +31,7 @@ from .converge import converge
 from .follow import Failed
 from .mask import hide
 from .order import Declared, Order, OrderError
+from .outlook import Wanted
 from .store import Record, Store
 from .systemd import SystemdError
 from .transaction import Transaction
@@ -43,7 +45,7 @@ def main() -> int:
         print("cutover: run it as root, or with sudo", file=sys.stderr)
         return 77
     store = Store()
-    if arguments.run is not _facts:
+    if arguments.run not in (_facts, _export):
         store.prepare()
     try:
         return int(arguments.run(store, arguments))
@@ -96,8 +98,12 @@ def _settle(store: Store, arguments: argparse.Namespace) -> int:
 
 def _facts(store: Store, arguments: argparse.Namespace) -> int:
     request = json.loads(sys.stdin.readline().strip() or "{}")
-    wanted = Order.from_json(json.dumps(request["order"])) if request else None
-    return _print(facts.facts(store, wanted, request.get("unit_text", "")))
+    return _print(facts.facts(store, _wanted(request) if request else None))
+
+
+def _wanted(request: dict[str, Any]) -> Wanted:
+    order = Order.from_json(json.dumps(request["order"]))
+    return Wanted(order, request["unit_text"], tuple(request["others"]))
 
 
 def _export(store: Store, arguments: argparse.Namespace) -> int:

@@ -6,11 +6,11 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from . import launch, lock
+from . import install, launch, lock
 from .adopt import adopt
 from .attempt import Attempt, Journal, latest, new_id, owner
 from .bound import bound
-from .checks import check
+from .checks import Refused, check
 from .clock import Deadline, now, wait_for
 from .follow import Failed, await_end, follow, result, say
 from .history import make_room
@@ -71,6 +71,7 @@ def converge(store: Store, order: Order, until: str) -> dict[str, Any]:
     """
     with lock.held("converge"):
         if until == "staged":
+            _refuse_others(store, order)
             adopt(store, order)
         action, last = _decide(store, order, until)
         if action in ("stage", "start"):
@@ -94,6 +95,13 @@ def converge(store: Store, order: Order, until: str) -> dict[str, Any]:
             journal = latest(store)
     assert journal
     return follow(journal, until, whole=action == "start")
+
+
+def _refuse_others(store: Store, order: Order) -> None:
+    """A file that an inactive deployment may not write is told before anything is stopped."""
+    reasons = install.refusals(store, store.units() - {order.unit})
+    if reasons:
+        raise Refused("\n".join(reasons))
 
 
 def _decide(store: Store, order: Order, until: str) -> tuple[str, Optional[Attempt]]:

@@ -26,7 +26,7 @@ from .manifest import (
     state_of,
 )
 from .order import Order
-from .outlook import outlook
+from .outlook import Wanted, outlook
 from .repair import shown
 from .serving import is_healthy, key_of
 from .store import Serving, Store
@@ -36,15 +36,13 @@ GPU_SECONDS = 5.0
 """Facts are no gate: an nvidia-smi that takes longer is said to be slow, and not waited for."""
 
 
-def facts(store: Store, wanted: Optional[Order], unit_text: str) -> dict[str, Any]:
-    """The host as it is; `wanted` is what the program is about to order, if anything, and
-    `unit_text` the unit of that.
-    """
+def facts(store: Store, wanted: Optional[Wanted]) -> dict[str, Any]:
+    """The host as it is; `wanted` is what the program is about to order, if anything."""
     with ThreadPoolExecutor() as pool:
-        ahead = pool.submit(outlook, store, wanted, unit_text, GPU_SECONDS)
+        ahead = pool.submit(outlook, store, wanted, GPU_SECONDS)
         persistence = pool.submit(persistence_mode)
         known = store.root.is_dir()
-        about_us = _ours(store, wanted) if known else {}
+        about_us = _ours(store, wanted.order if wanted else None) if known else {}
         return {
             "version": VERSION,
             "known": known,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +50,11 @@ def refusal(store: Store, unit: str) -> Optional[str]:
             "move it away, or give the deployment another unit name"
         )
     return None
+
+
+def refusals(store: Store, units: Iterable[str]) -> list[str]:
+    """Why files of these units may not be written; empty when they all may."""
+    return [reason for unit in sorted(units) if (reason := refusal(store, unit))]
 
 
 def install(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from . import checks, host_files, install, previous
 from .adopt import compare
+from .files import file_digest
 from .holders import Holder, Landscape, place_of
 from .manifest import drop_ins_by_hand, late_drop_ins
 from .mask import hide
@@ -20,11 +23,22 @@ MOST = 16
 """Holders and refusals that are told; a box has 8 GPUs and a few processes on each."""
 
 
-def outlook(
-    store: Store, wanted: Optional[Order], unit_text: str, seconds: float
-) -> dict[str, Any]:
-    """GPUs, who holds them, and what stands in the way of an order and its unit's text."""
-    seen = look(read_gpus(seconds), read_rows(seconds), read_services())
+@dataclass(frozen=True)
+class Wanted:
+    """What the program is about to order."""
+
+    order: Order
+    unit_text: str
+    others: tuple[str, ...]
+    """Names of the other deployments' units."""
+
+
+def outlook(store: Store, wanted: Optional[Wanted], seconds: float) -> dict[str, Any]:
+    """GPUs, who holds them, and what stands in the way of an order."""
+    with ThreadPoolExecutor(1) as pool:
+        verified = pool.submit(_verify, wanted)
+        seen = look(read_gpus(seconds), read_rows(seconds), read_services())
+        ahead = _ahead(store, wanted, seen, verified.result()) if wanted else {}
     ours = store.units() if store.root.is_dir() else frozenset()
     return {
         "gpus": {
@@ -32,8 +46,15 @@ def outlook(
             "used_mib": [gpu.used_mib for gpu in seen.reading.gpus],
         },
         "holders": [_holder(holder, ours) for holder in seen.holders[:MOST]],
-        **(_ahead(store, wanted, unit_text, seen) if wanted else {}),
+        **ahead,
     }
+
+
+def _verify(wanted: Optional[Wanted]) -> list[str]:
+    """What systemd says about a unit that is not installed yet."""
+    if wanted is None or file_digest(install.UNITS / wanted.order.unit) == wanted.order.unit_digest:
+        return []
+    return checks.verify(wanted.order.unit, wanted.unit_text)
 
 
 def _holder(holder: Holder, ours: frozenset[str]) -> dict[str, Any]:
@@ -48,18 +69,20 @@ def _holder(holder: Holder, ours: frozenset[str]) -> dict[str, Any]:
     }
 
 
-def _ahead(store: Store, wanted: Order, unit_text: str, seen: Landscape) -> dict[str, Any]:
-    plan, faults = checks.gpu_checks(store, wanted, seen)
-    by_hand = compare(store, wanted.unit, unit_text, "") if unit_text else None
+def _ahead(store: Store, wanted: Wanted, seen: Landscape, verified: list[str]) -> dict[str, Any]:
+    order, text = wanted.order, wanted.unit_text
+    plan, faults = checks.gpu_checks(store, order, seen)
+    by_hand = compare(store, order.unit, text, "")
     taken_over = by_hand is not None and not by_hand.differences
-    refused = None if taken_over else install.refusal(store, wanted.unit)
-    way = None if taken_over else previous.find(store, wanted, plan)
-    leaving = drop_ins_by_hand(store, wanted.unit) + late_drop_ins(store, wanted.unit)
+    written = [*wanted.others, *([] if taken_over else [order.unit])]
+    way = None if taken_over else previous.find(store, order, plan)
+    leaving = drop_ins_by_hand(store, order.unit) + late_drop_ins(store, order.unit)
     refusals = [
         *([] if taken_over else faults),
-        *([refused] if refused else []),
+        *install.refusals(store, written),
         *([way.sentence] if way and way.refused else []),
-        *host_files.reasons(wanted, unit_text, leaving),
+        *verified,
+        *host_files.reasons(order, text, leaving),
     ]
     return {
         "ends": [hide(line) for line in plan.summary()[:MOST]],

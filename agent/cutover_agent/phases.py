@@ -190,11 +190,12 @@ class Phases:
         """Asks the model a question; returns its answer and speed."""
         key = key_of(self.store, order, env_digest)
         answer = burst.ask(order.probe, key, order.deadlines.smoke)
-        self.tell(f"{answer.text.strip()[:80]!r}, {answer.tokens_per_second} tokens/s")
+        said = environment.mask(self.store.text(env_digest), answer.text)
+        self.tell(f"{said.strip()[:80]!r}, {answer.tokens_per_second} tokens/s")
         doubt = burst.warning(order.probe, answer)
         if doubt:
             self.tell(f"warning: {doubt}")
-        found = {"answer": answer.text[:200], "tokens_per_second": answer.tokens_per_second}
+        found = {"answer": said[:200], "tokens_per_second": answer.tokens_per_second}
         return {**found, "doubt": doubt} if doubt else found
 
     def enable_only(self, unit: Optional[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from . import environment
 from .attempt import UNDO, Attempt, Journal
 from .clock import now
 
@@ -35,16 +36,24 @@ class Progress:
     def tell(self, text: str) -> None:
         """Adds a line to the event log; one that cannot be written is lost."""
         with suppress(OSError):
-            self.journal.tell(self.attempt.phase or "stage", text)
+            self.journal.tell(self.attempt.phase or "stage", self.masked(text))
 
     def end(self, outcome: str, error: str = "") -> None:
         """Closes the record; on a full disk it takes the room that was kept for that."""
-        self.attempt.outcome, self.attempt.error = outcome, error
+        self.attempt.outcome, self.attempt.error = outcome, self.masked(error)
         try:
             self.journal.save(self.attempt)
         except OSError:
             self.journal.store.spend_reserve()
             self.save()
+
+    def masked(self, text: str) -> str:
+        """A text without the secrets of both models, which a server may give back in an error."""
+        previous = self.journal.previous()
+        digests = {self.attempt.env_digest, previous.env_digest if previous else ""}
+        for digest in digests - {""}:
+            text = environment.mask(self.journal.store.find(digest), text)
+        return text
 
     def save(self) -> None:
         """Writes the record as it is now; a full disk does not end a way back."""

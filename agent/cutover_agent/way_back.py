@@ -32,7 +32,7 @@ class WayBack:
 
     def go(self, error: str) -> None:
         """Ends the transaction as rolled back, or at one of the dead ends."""
-        self.attempt.error = self.attempt.error or error
+        self.attempt.error = self.attempt.error or self.progress.masked(error)
         self.attempt.outcome = ""  # of a commit that could not be recorded
         self.store.spend_reserve()
         try:

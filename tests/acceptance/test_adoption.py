@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from base64 import b64encode
 
 import pytest
 
+from build import build
+from cutover.catalogue import load_catalogue
 from sandbox import Host
 from tests.acceptance.stack import MODELS, SGLANG, UNITS, VLLM, Stack, enabled, serves, unit
 
@@ -42,12 +45,16 @@ def by_hand(stack: Stack, box: Host) -> Stack:
     box.write(f"/etc/systemd/system/{UNITS[VLLM]}", text)
     box.exec(["systemctl", "daemon-reload"])
     box.exec(["systemctl", "enable", "--now", UNITS[VLLM]])
+    await_model(box)
+    stack.configure(active=VLLM)
+    return stack
+
+
+def await_model(box: Host) -> None:
     end = time.monotonic() + WAIT_SECONDS
     while serves(box) != MODELS[VLLM]:
         assert time.monotonic() < end, "the unit written by hand does not serve"
         time.sleep(0.1)
-    stack.configure(active=VLLM)
-    return stack
 
 
 def test_an_equal_unit_is_taken_over_with_its_process_and_what_ours_adds_is_told(
@@ -82,6 +89,8 @@ def test_a_unit_that_differs_is_replaced_and_is_the_way_back_as_it_was(
     box.write(drop_in, "[Service]\nNice=5\nKillMode=process\n")
     box.exec(["chmod", "640", path])
     box.exec(["systemctl", "daemon-reload"])
+    box.exec(["systemctl", "restart", UNITS[VLLM]])
+    await_model(box)
     files = ["sh", "-c", f"stat -c '%a %n' {path} {drop_in}; cat {path} {drop_in}"]
     before = box.exec(files).stdout
     by_hand.edit(VLLM, "[minimax-m2.5]", "[minimax-new]")
@@ -109,6 +118,21 @@ def test_a_unit_that_differs_is_replaced_and_is_the_way_back_as_it_was(
     assert "set up by hand" in saved
     assert "KillMode=process" in saved
     by_hand.preview("--expect-no-changes")
+
+
+def test_a_unit_and_a_server_that_run_become_files_of_a_catalogue_before_the_first_up(
+    by_hand: Stack, box: Host
+) -> None:
+    box.exec(["sh", "-c", "base64 -d >/root/agent.pyz"], text=b64encode(build().data).decode())
+    catalogue = by_hand.folder / "exported"
+    catalogue.mkdir()
+    for name, what in (("unit", UNITS[VLLM]), ("pid", unit(box, UNITS[VLLM], "MainPID"))):
+        told = box.exec(["python3", "/root/agent.pyz", "export", what]).stdout
+        (catalogue / f"{name}.yaml").write_text(told)
+    for exported in load_catalogue(catalogue).values():
+        assert (exported.engine, exported.checkpoint) == ("vllm", "/models/MiniMax-M2.5")
+        assert exported.parsers.tool_call == "minimax_m2"
+    assert box.exec(["ls", "/var/lib/cutover"], check=False).returncode != 0
 
 
 def test_a_unit_by_hand_of_a_deployment_that_is_not_active_gives_way_and_is_saved(

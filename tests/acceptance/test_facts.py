@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -31,6 +32,7 @@ def test_a_preview_of_a_switch_says_in_plain_words_what_it_will_do(
     start_detached(box, "gpu-hold", "--gpu", "5", "--mib", "1024", "--title", "python3 train.py")
     serving.configure(active=VLLM)
     box.exec(["mv", "/models/MiniMax-M2.5", "/models/elsewhere"])
+    serving.edit(VLLM, "python: /opt/vllm/", "python: /opt/nowhere/")
     shown = serving.preview().text
     assert re.search(
         rf"box: {SGLANG} serves \(.* 8 . 7\d\.\d GiB\) -> {VLLM}; how long nothing serves is not "
@@ -39,6 +41,7 @@ def test_a_preview_of_a_switch_says_in_plain_words_what_it_will_do(
     )
     assert "`stage` would refuse: the checkpoint /models/MiniMax-M2.5 is not there" in shown
     assert "`stage` would refuse: pid" in shown
+    assert "Command /opt/nowhere/bin/python3 is not executable" in shown
     assert re.search(r"GPUs are also held by pid \d+ \(python3 train.py; root; GPU 5", shown)
     assert serves(box) == MODELS[SGLANG]
 
@@ -76,6 +79,13 @@ def test_facts_of_the_whole_host_take_one_session(serving: Stack, box: Host) -> 
     before = logins(box)
     serving.preview()
     assert logins(box) == before + 1
+    told = json.loads(box.exec(["sh", "-c", "cutover facts </dev/null"]).stdout)
+    assert told["serves"]["model"] == MODELS[SGLANG]
+    assert told["persistence"] == "on"
+    assert {holder["ours"] for holder in told["holders"]} == {True}
+    assert told["memory_mib"]["available"] > 0
+    assert told["disk_mib"]["/models"] > 0
+    assert "ready" in told["last"]["phases"]
 
 
 def test_a_host_that_has_no_agent_yet_keeps_nothing_of_the_one_that_asked(
@@ -108,6 +118,8 @@ def test_a_host_with_another_key_than_the_pinned_one_is_sent_nothing(
     for run in (serving.preview(fails=True), serving.up(fails=True)):
         assert "hosts.box.host_key: " in run.text
         assert "shows another key" in run.text
+    serving.configure(facts=False)
+    assert "host key mismatch" in serving.up(fails=True).text
     assert logins(box) == before
     assert unit(box, UNITS[SGLANG], "MainPID") == process
 

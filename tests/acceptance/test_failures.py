@@ -171,11 +171,16 @@ def test_a_server_started_by_hand_is_ended_and_a_stranger_is_not(
 
 
 def test_a_unit_of_somebody_else_under_one_of_our_names_is_refused(stack: Stack, box: Host) -> None:
+    """Also where its deployment is not active: it is told before anything is stopped."""
     foreign = "[Service]\nExecStart=/bin/sleep 1d\n"
     box.write(SGLANG_FILE, foreign)
-    run = stack.up(fails=True)
-    assert f"{SGLANG_FILE} is there and was not written by cutover" in run.text
-    assert box.read(SGLANG_FILE) == foreign
+    for active in (SGLANG, VLLM):
+        stack.configure(active=active)
+        told = f"{SGLANG_FILE} is there and was not written by cutover"
+        assert f"`stage` would refuse: {told}" in stack.preview().text
+        assert told in stack.up(fails=True).text
+        assert box.read(SGLANG_FILE) == foreign
+    assert serves(box) is None
 
 
 def handmade(box: Host) -> str:

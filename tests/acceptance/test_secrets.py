@@ -27,7 +27,7 @@ ARGUMENTS = "non-default args:"
 def secretive(stack: Stack, box: Host, tmp_path: Path) -> tuple[Stack, list[str]]:
     """The stack with a value in every secret field, and what must show nowhere."""
     key = tmp_path / "key"
-    made = ["ssh-keygen", "-q", "-t", "ecdsa", "-m", "PEM", "-N", PASSPHRASE, "-f", str(key)]
+    made = ["ssh-keygen", "-q", "-t", "ed25519", "-N", PASSPHRASE, "-f", str(key)]
     subprocess.run(made, check=True)
     known = box.read("/etc/ssh/authorized_keys")
     box.write("/etc/ssh/authorized_keys", known + Path(f"{key}.pub").read_text())
@@ -38,7 +38,7 @@ def secretive(stack: Stack, box: Host, tmp_path: Path) -> tuple[Stack, list[str]
         stack.set_secret(f"secrets.{name}", value)
     stack.set_secret("hosts.box.key", key.read_text())
     stack.set_secret("hosts.box.key_passphrase", PASSPHRASE)
-    return stack, [*POISON.values(), PASSPHRASE, key.read_text().splitlines()[6]]
+    return stack, [*POISON.values(), PASSPHRASE, key.read_text().splitlines()[3]]
 
 
 def leaks(stack: Stack, box: Host, outputs: dict[str, str], poison: list[str]) -> set[str]:

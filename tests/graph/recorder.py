@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,18 @@ class Commands(Mocks):
 
 def record(config: dict[str, Any], monkeypatch: Any, root: Path) -> dict[str, Registered]:
     """The graph of the whole program for a stack config, by resource name."""
+    monkeypatch.chdir(root)
+
+    def program() -> pulumi.Output[Any]:
+        from components.fleet import fleet
+
+        return fleet()
+
+    return graph_of(program, config)
+
+
+def graph_of(program: Callable[[], Any], config: dict[str, Any]) -> dict[str, Registered]:
+    """What a program registers, by resource name."""
     asyncio.set_event_loop(asyncio.new_event_loop())
     recorder = Recorder(Commands())
     pulumi.runtime.set_mocks(recorder.mocks, "cutover", "test", False, monitor=recorder)
@@ -80,14 +92,7 @@ def record(config: dict[str, Any], monkeypatch: Any, root: Path) -> dict[str, Re
         for key, value in config.items()
     }
     pulumi.runtime.set_all_config(encoded)
-    monkeypatch.chdir(root)
-    from components.fleet import fleet
-
-    @pulumi.runtime.test  # type: ignore[untyped-decorator]
-    def run() -> pulumi.Output[Any]:
-        return fleet()
-
-    run()
+    pulumi.runtime.test(program)()  # type: ignore[no-untyped-call]
     return recorder.graph
 
 

@@ -140,6 +140,20 @@ def test_foreign_holders_are_named_and_counted_and_refusals_told() -> None:
     assert sentences(facts(holders=many), order())[1].endswith("and 16 more")
 
 
+def test_whatever_a_host_says_a_preview_shows_a_few_lines_of_it() -> None:
+    holder = {"pid": 7, "title": "t" * 80, "user": "ada", "gpus": [5], "mib": 1, "ours": False}
+    told = facts(
+        holders=[holder] * 500,
+        refusals=["the checkpoint is not there"] * 500,
+        by_hand={"differences": ["variable A: not set"] * 500, "pending": []},
+        drift={"unit:big": [f"the drop-in {'x' * 5000}"] * 500},
+    )
+    for lines in (sentences(told, order()), repair_of(told, "unit:big", NOW).reasons):
+        assert lines[-1].startswith("and ")
+        assert len(lines) <= 21
+        assert sum(map(len, lines)) < 20_000
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [(0.4, "0 s"), (59, "59 s"), (60, "1 min"), (161, "2 min 41 s"), (3600, "1 h"),
