@@ -9,6 +9,7 @@ import pwd
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
@@ -166,11 +167,15 @@ class Journal:
 
     def note_step(self) -> None:
         """Remembers that a step reported success of its part just now."""
-        write_json(self.folder / "step.json", {"boot": boot_id(), "at": now()})
+        self._keep_step({"boot": boot_id(), "at": now()})
 
     def forget_step(self) -> None:
         """Remembers that the next step has come: a failure from here on is told by that one."""
-        write_json(self.folder / "step.json", {})
+        self._keep_step({})
+
+    def _keep_step(self, value: dict[str, Any]) -> None:
+        with suppress(OSError):  # a full disk is no reason to end before the transaction does
+            write_json(self.folder / "step.json", value)
 
     def last_step(self) -> float:
         """When a step last reported success, in seconds since boot; 0 if none did in this boot."""

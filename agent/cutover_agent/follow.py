@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 from . import lock
@@ -42,7 +43,8 @@ def follow(journal: Journal, until: str, whole: bool) -> dict[str, Any]:
         shown = len(events)
         if attempt.failed:
             attempt.told = True
-            journal.save(attempt)
+            with suppress(OSError):  # on a full disk the next step tells it once more
+                journal.save(attempt)
             raise Failed(explain(journal.order(), attempt))
         if attempt.reached(until):
             journal.note_step()

@@ -169,4 +169,6 @@ class Bench:
         """One more `up`, with the cause mended, converges on the new model."""
         run = up(self.stack)
         if run.code or not judge.converged(look(self.host), switch):
-            result.problems.append(f"the second up does not converge: {run.text[-800:]}")
+            result.problems.append(
+                f"the second up does not converge: {run.text.partition('Diagnostics:')[2][:1500]}"
+            )

@@ -131,6 +131,11 @@ class Machine:
         for unit in self.enabled:
             self._start(unit)
 
+    def files(self) -> dict[str, str]:
+        """What systemd reads: units and environments, by name."""
+        found = [*(self.root / "units").iterdir(), *(self.root / "etc").iterdir()]
+        return {path.name: path.read_text() for path in found if not path.name.startswith(".")}
+
     def begin(self, order: Order, env: str) -> tuple[Journal, Attempt]:
         """A transaction's record, as the first step leaves it."""
         journal = Journal(self.store, "t")

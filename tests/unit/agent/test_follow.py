@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cutover_agent import attempt as attempt_module
 from cutover_agent import lock
 from cutover_agent.attempt import Attempt, Journal
 from cutover_agent.follow import Failed, explain, follow
@@ -70,6 +71,22 @@ def test_a_failure_is_told_once_and_remembered(journal: Journal) -> None:
     assert attempt
     assert attempt.told
     assert journal.last_step() == 0
+
+
+@pytest.mark.parametrize("outcome", ["rolled-back", "serving"])
+def test_on_a_full_disk_a_step_still_ends_as_its_part_did(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, outcome: str
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    change(journal, done=ALL, outcome=outcome, error="smoke: wrong")
+    monkeypatch.setattr(attempt_module, "write_json", full)
+    if outcome == "serving":
+        assert follow(journal, "serving", False)["receipt"] == "a"
+    else:
+        with pytest.raises(Failed, match="smoke: wrong"):
+            follow(journal, "serving", False)
 
 
 def test_a_transaction_that_broke_off_and_that_nobody_finishes_is_told(
