@@ -59,6 +59,12 @@ def longest(seconds: float, kill: float) -> float:
     return seconds + min(kill / ORPHANS_SHARE, seconds) + kill
 
 
+def await_death(processes: Iterable[Process], deadline: Deadline) -> None:
+    """Waits until all of these are dead, or time is up; comes back in that very moment."""
+    with handles(processes) as held:
+        _wait(held, deadline)
+
+
 def patience(stop: float, left: float, kill: float) -> float:
     """Seconds for `end_trees`, at most `stop`, so that the whole of it fits into what is left."""
     return max(0.0, min(stop, left - kill / ORPHANS_SHARE - kill))
