@@ -116,6 +116,8 @@ def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str
         "down_seconds": served.get("down_seconds"),
         "gap_seconds": served.get("gap_seconds"),
         "phases": served.get("phases"),
+        "warm": served.get("warm", {}).get("line"),
+        "warm_percent": served.get("warm", {}).get("percent"),
         "environment": served.get("environment"),
         "warnings": [
             *served.get("environment_faults", []),

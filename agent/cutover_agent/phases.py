@@ -10,6 +10,7 @@ from . import (
     aside,
     burst,
     containers,
+    drain,
     environment,
     hooks,
     install,
@@ -32,7 +33,7 @@ from .release_plan import ReleasePlan, Tree
 from .scope import Scope, scope_at_hand
 from .serving import NotServing, await_ready, key_of
 from .shared_memory import free_share
-from .store import Store
+from .store import Serving, Store
 from .survey import look_again, plan_for, survey, uids_of
 from .sweep import Sweep
 
@@ -168,9 +169,11 @@ class Phases:
         """Enables the units of others again, and starts them; whether there were any."""
         return aside.put_back(self.store, self.tell, start)
 
-    def before_stop(self, order: Order) -> None:
-        """Lets the host's owner prepare; raises Refused where that fails."""
+    def before_stop(self, order: Order, previous: Optional[Serving]) -> None:
+        """Lets the host's owner prepare, and requests end; raises Refused where the hook fails."""
         hooks.before_stop(order, self.tell)
+        if previous:
+            drain.drain(previous.order.probe.url, previous.order.deadlines.drain, self.tell)
 
     def after_commit(self, order: Order) -> None:
         """Tells the host's owner that the new model serves."""

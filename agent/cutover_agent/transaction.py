@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Callable
 
-from . import install, systemd, trial, views
+from . import install, systemd, trial, views, warm_report
 from .attempt import Attempt, Journal
 from .checks import check
 from .clock import now, wall
@@ -40,7 +40,7 @@ class Transaction:
             with self.progress.phase("stage"):
                 self._stage()
             with self.progress.phase("drain"):
-                self.phases.before_stop(self.order)
+                self.phases.before_stop(self.order, self.journal.previous())
         except Exception as reason:
             if not systemd.shutting_down():
                 self.progress.end("refused", str(reason))
@@ -68,6 +68,10 @@ class Transaction:
 
     def _stage(self) -> None:
         plan = check(self.store, self.order, self.store.text(self.order.unit_digest))
+        read_ahead = warm_report.take(self.store, self.order)
+        if read_ahead:
+            self.attempt.evidence["warm"] = read_ahead
+            self.progress.tell(f"{self.order.deployment}: {read_ahead['line']}")
         self.store.reserve()
         previous, back = way_back(self.store, self.order, plan)
         self.journal.set_previous(previous)

@@ -56,7 +56,7 @@ def test_a_newer_agent_does_not_restart_the_model(serving: Stack, box: Host) -> 
     run = serving.up()
     assert "box-agent" in run.text
     assert (main_pid(box), serves(box)) == (before, MODELS[SGLANG])
-    assert serving.up().counts == {"unchanged": 17}
+    assert serving.up().counts == {"unchanged": 18}
 
 
 def test_an_up_that_was_interrupted_is_finished_by_the_next(serving: Stack, box: Host) -> None:
@@ -85,7 +85,7 @@ def test_a_renamed_deployment_serves_and_leaves_nothing_of_the_old_name(
     assert serves(box) == MODELS[SGLANG]
     assert enabled(box) == {UNITS[SGLANG]}
     assert box.exec(["ls", "/etc/cutover"]).stdout.split() == [f"{VLLM}.env", "renamed.env"]
-    assert serving.up().counts == {"unchanged": 17}
+    assert serving.up().counts == {"unchanged": 18}
 
 
 def test_an_active_deployment_that_is_removed_gives_way_to_the_new_one(

@@ -91,7 +91,7 @@ def test_a_failed_switch_that_is_reverted_ends_green_with_the_old_model_untouche
     serving.up()
     assert serves(box) == MODELS[SGLANG]
     assert unit(box, UNITS[SGLANG], "MainPID") == before, "a healthy model is not restarted"
-    assert serving.up().counts == {"unchanged": 17}
+    assert serving.up().counts == {"unchanged": 18}
 
 
 def test_a_reverted_config_is_never_green_while_nothing_serves(serving: Stack, box: Host) -> None:

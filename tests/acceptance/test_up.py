@@ -56,11 +56,11 @@ def test_with_nothing_to_change_no_remote_command_runs(serving: Stack, box: Host
     assert before > 0
     run = serving.up()
     assert logins(box) == before + 1, "one session to ask the host"
-    assert run.counts == {"unchanged": 17}
+    assert run.counts == {"unchanged": 18}
     serving.configure(facts=False)
     run = serving.up()
     assert logins(box) == before + 1, "and none with facts switched off"
-    assert run.counts == {"unchanged": 17}
+    assert run.counts == {"unchanged": 18}
 
 
 def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
@@ -74,7 +74,7 @@ def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
     assert shown.count(f'"{SGLANG}" => "{VLLM}"') == 3, "once in the order, once in each service"
     assert "replace" not in shown
     run = serving.up()
-    assert run.counts == {"updated": 7, "unchanged": 10}
+    assert run.counts == {"updated": 8, "unchanged": 10}
     assert serves(box) == MODELS[VLLM]
     assert enabled(box) == {UNITS[VLLM]}
     assert unit(box, UNITS[SGLANG], "ActiveState") == "inactive"
@@ -109,7 +109,7 @@ def test_a_flag_change_of_the_active_deployment_shows_its_line_once_and_restarts
     assert serves(box) == MODELS[SGLANG]
     assert unit(box, UNITS[SGLANG], "MainPID") != before
     assert "--tool-call-parser kimi_k3" in unit(box, UNITS[SGLANG], "ExecStart")
-    assert serving.up().counts == {"unchanged": 17}
+    assert serving.up().counts == {"unchanged": 18}
 
 
 def test_a_change_of_an_inactive_deployment_touches_no_gpu_and_restarts_nothing(
@@ -119,7 +119,7 @@ def test_a_change_of_an_inactive_deployment_touches_no_gpu_and_restarts_nothing(
     seen = events(box)
     serving.edit(VLLM, "enable-auto-tool-choice: true", "enable-auto-tool-choice: false")
     run = serving.up()
-    assert run.counts == {"updated": 2, "unchanged": 15}
+    assert run.counts == {"updated": 2, "unchanged": 16}
     assert unit(box, UNITS[SGLANG], "MainPID") == before
     assert events(box) == seen, "no transaction ran"
     assert "--enable-auto-tool-choice" not in box.read(f"/etc/systemd/system/{UNITS[VLLM]}")

@@ -18,6 +18,7 @@ SERVED = {
     "down_seconds": 3.0,
     "gap_seconds": 0.4,
     "phases": {"gate": 0.3},
+    "warm": {"line": "97 % of 540 GB in memory", "percent": 97.2},
     "environment": ["NCCL_PROTO"],
     "environment_faults": ["NCCL_ALGO is not set"],
     "doubt": "slow",
