@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -163,7 +164,8 @@ def _unlock(store: Store, arguments: argparse.Namespace) -> int:
 
 
 def _log(store: Store, arguments: argparse.Namespace) -> int:
-    print(status.log(store))
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    print(status.log(store, columns))
     return 0
 
 
