@@ -1,4 +1,4 @@
-"""What happens before the stop: weights are read ahead, and requests in flight come to their end."""
+"""Before the stop: weights are read ahead, and requests in flight come to their end."""
 
 from __future__ import annotations
 
