@@ -111,15 +111,18 @@ class Phases:
             for line in containers.stop(order.also_end, order.deadlines.stop):
                 self.tell(line)
             self._end(plan.end, order.deadlines.stop, order.deadlines.kill)
-        await_death((p for p in seen.processes.values() if p.unit in plan.units), deadline)
-        self.at.gone = now() if plan.units or plan.end else 0.0
+        mine = [p for p in seen.processes.values() if p.unit in plan.units]
+        if mine and await_death(mine, deadline):
+            self.at.gone = now()
         for line in stopping.finish(plan.units, deadline, order.deadlines.kill):
             self.tell(line)
+            self.at.gone = self.at.gone or now()
 
     def _end(self, trees: Sequence[Tree], seconds: float, kill: float) -> None:
         for tree in trees:
             self.tell(f"ending pid {tree.root.pid} ({tree.root.title})")
         ended = end_trees(trees, seconds, kill)
+        self.at.gone = now()
         if ended.killed:
             count, time = len(ended.killed), f"{seconds:.0f} s"
             self.tell(f"killed {count} processes that did not end within {time}")

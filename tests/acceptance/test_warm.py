@@ -84,6 +84,9 @@ def test_a_switch_reads_ahead_at_its_pace_keeps_compile_caches_and_lets_requests
     assert serves(box) == MODELS[SGLANG] and "warm" not in shown
     assert 0 < shown["gap_seconds"] <= 1.0, shown["phases"]
     assert box.read(f"{CACHE}/model") == "compiled"
+    on_a_terminal = box.exec(["script", "-qc", "stty cols 90; cutover log", "/dev/null"]).stdout
+    assert re.search(r"^    weights +\d+\.\d s  #+\s*$", on_a_terminal, re.M)
+    assert "#" not in box.exec(["cutover", "log"]).stdout
 
 
 def transaction(box: Host) -> dict[str, Any]:
