@@ -26,12 +26,13 @@ class Pace:
         self._lock = threading.Lock()
         self._free = time.monotonic()
 
-    def wait(self, size: int) -> None:
-        """Comes back when so many bytes may be read."""
+    def wait(self, size: int, deadline: Deadline) -> bool:
+        """Comes back when so many bytes may be read; False where time is up before that."""
         with self._lock:
             moment = max(self._free, time.monotonic()) + size / self._per_second
             self._free = moment
-        time.sleep(max(0.0, moment - time.monotonic()))
+        time.sleep(min(max(0.0, moment - time.monotonic()), deadline.left))
+        return not deadline.passed
 
 
 class Prefetch:
@@ -53,7 +54,7 @@ class Prefetch:
 
     def _read(self, tell: Callable[[int], None]) -> None:
         buffer = bytearray(CHUNK)
-        while not self._deadline.passed:
+        while True:
             with self._lock:
                 part = next(self._parts, None)
             if part is None:
@@ -63,7 +64,8 @@ class Prefetch:
             try:
                 if resident_part(descriptor, start, size) == size:
                     continue
-                self._pace.wait(size)
+                if not self._pace.wait(size, self._deadline):
+                    return
                 # Asked for as a whole first: else the kernel reads ahead in small steps.
                 os.posix_fadvise(descriptor, start, size, os.POSIX_FADV_WILLNEED)
                 os.preadv(descriptor, [buffer], start)

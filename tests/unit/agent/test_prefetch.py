@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,10 @@ def shards(tmp_path: Path) -> list[Path]:
             file.flush()
             os.fsync(file.fileno())
         forget(path)
-    if resident(paths) > MIB:
-        pytest.skip("this file system keeps its files in memory")
+    kind = subprocess.run(["stat", "-f", "-c", "%T", tmp_path], capture_output=True, text=True)
+    if kind.stdout.strip() in ("tmpfs", "ramfs"):
+        pytest.skip("this file system is memory itself")
+    assert resident(paths) <= MIB, "the kernel has let go of it"
     return paths
 
 
@@ -70,7 +73,7 @@ def test_what_a_pause_left_unused_is_not_made_up_for() -> None:
     wait_until(now() + 0.1)
     started = now()
     for _ in range(10):
-        pace.wait(CHUNK)
+        assert pace.wait(CHUNK, Deadline(60))
     assert now() - started >= 0.1
 
 
@@ -84,7 +87,7 @@ def test_it_ends_in_time(shards: list[Path]) -> None:
     reading = Prefetch(shards, 1 * MIB, Deadline(0.2))
     reading.run()
     assert reading.read_bytes < sum(path.stat().st_size for path in shards)
-    assert spent.spent < 40
+    assert spent.spent < 10, "and does not wait for a turn that comes too late"
 
 
 def test_readers_take_the_parts_in_the_order_of_the_files(tmp_path: Path) -> None:
