@@ -28,9 +28,11 @@ def step(store: Store, order: Order) -> None:
     """Has the host read the checkpoint, if that is wanted, fits, and a model is about to load."""
     if order.warm.why_not:
         say(f"{order.deployment} is not read ahead: {order.warm.why_not}")
-    if not order.warm.read or decide(order, "released", look(store, order)) != "start":
+    if not order.warm.read:
         return
     try:
+        if decide(order, "released", look(store, order)) != "start":
+            return
         warm_report.forget(store)
         launch.warming(order.deployment)
         _follow(store, order)
@@ -55,7 +57,7 @@ def _follow(store: Store, order: Order) -> None:
     if not wait_for(over, Deadline(order.deadlines.load + launch.WARMING_MARGIN), 0.2):
         systemd.call("stop", launch.WARMING, check=False)
         say(f"warning: reading {order.deployment} ahead took too long and is ended")
-    elif not told:
+    elif not warm_report.load(store).get("over"):
         say(f"warning: {order.deployment} is not read ahead: see journalctl -u {launch.WARMING}")
 
 
@@ -69,7 +71,7 @@ def run(store: Store) -> None:
     memory = {name: mib << 20 for name, mib in memory_mib().items()}
     reason = why_not(size, size - before, memory["available"], memory["total"])
     if reason:
-        warm_report.save(store, order, {"line": f"not read ahead: {reason}"})
+        warm_report.save(store, order, {"line": f"not read ahead: {reason}", "over": True})
         return
     last = now()
 
@@ -88,6 +90,7 @@ def run(store: Store) -> None:
     line = f"{int(share * 100)} % of {amount(size)} in memory"
     figures = {
         "line": line,
+        "over": True,
         "percent": round(share * 100, 1),
         "bytes": size,
         "read_bytes": reading.read_bytes,

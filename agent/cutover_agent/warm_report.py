@@ -10,7 +10,7 @@ from .store import Store
 
 
 def save(store: Store, order: Order, report: dict[str, Any]) -> None:
-    """Tells how far it is: a `line` for people, and figures once it is over."""
+    """Tells how far it is: a `line` for people, and once it is `over` the figures."""
     write_json(store.root / "warm.json", {"order": order.digest, **report})
 
 
@@ -29,4 +29,4 @@ def take(store: Store, order: Order) -> Optional[dict[str, Any]]:
     report = load(store)
     forget(store)
     mine = report.pop("order", "") == order.digest and "percent" in report
-    return report if mine else None
+    return report if mine and report.pop("over", False) else None

@@ -140,6 +140,32 @@ def test_whatever_fails_is_a_warning(
     assert "warning: small is not read ahead" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("report", "warns"),
+    [
+        ({}, True),
+        ({"line": "3 GB of 540 GB in memory"}, True),
+        ({"line": "not read ahead: too large", "over": True}, False),
+        ({"line": "97 % of 540 GB in memory", "over": True, "percent": 97.0}, False),
+    ],
+)
+def test_a_unit_that_ended_before_it_was_done_is_told(
+    store: Store,
+    asked: Order,
+    report: dict[str, object],
+    warns: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(warm, "look", lambda *_: IDLE)
+    monkeypatch.setattr(systemd, "state", lambda _: DOWN)
+    monkeypatch.setattr(launch, "warming", lambda _: warm_report.save(store, asked, report))
+    warm.step(store, asked)
+    said = capsys.readouterr().err
+    assert ("warning: small is not read ahead: see journalctl" in said) is warns
+    assert str(report.get("line", "")) in said
+
+
 def test_a_checkpoint_that_cannot_be_read_ends_the_unit_and_leaves_no_figures(
     store: Store, asked: Order
 ) -> None:
