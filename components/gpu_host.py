@@ -112,6 +112,10 @@ def summary(served: dict[str, Any], gated: dict[str, Any], url: str) -> dict[str
         "load_seconds": served.get("load_seconds"),
         "tokens_per_second": served.get("tokens_per_second"),
         "down_seconds": served.get("down_seconds"),
+        "gap_seconds": served.get("gap_seconds"),
+        "phases": served.get("phases"),
+        "warm": served.get("warm", {}).get("line"),
+        "warm_percent": served.get("warm", {}).get("percent"),
         "environment": served.get("environment"),
         "warnings": [
             *served.get("environment_faults", []),

@@ -15,6 +15,7 @@ class Cutover:
     """The steps that carry one order out, each a resource of its own."""
 
     stage: Step
+    warm: Step
     teardown: Step
     gate: Step
     install: Step
@@ -30,6 +31,8 @@ def cutover(
     repair: Repair,
 ) -> Cutover:
     """From the checks, over the release and the gate, to the verified model.
+
+    `warm` passes the receipt of `stage` on: it reads ahead, and changes nothing.
 
     `order` is plain JSON: `stage` shows field by field what changes in it. `put` is the receipt of
     the active deployment's environment, whose text the order does not name. `repair` is for
@@ -60,8 +63,17 @@ def cutover(
     stage = step("stage", "staged", put, after, repair)
     # Both: a changed command line of `stage` does not count where the host could not be asked.
     staged = pulumi.Output.concat(stage.receipt, "/", put)
-    teardown = step("teardown", "released", staged, [stage, *after])
+    warm = Step(
+        "warm",
+        channel,
+        create=staged.apply(lambda r: channel.agent("warm", "--receipt", r)),
+        stdin=order,
+        after=[stage, *after],
+        parent=parent,
+        hidden=True,
+    )
+    teardown = step("teardown", "released", warm.receipt, [warm])
     gate = step("gate", "gated", teardown.receipt, [teardown])
     install = step("install", "installed", gate.receipt, [gate])
     serve = step("serve", "serving", install.receipt, [install])
-    return Cutover(stage, teardown, gate, install, serve)
+    return Cutover(stage, warm, teardown, gate, install, serve)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, model_validator
 
 from cutover.additions import Additions
 from cutover.contradictions import contradictions
@@ -17,9 +17,11 @@ from cutover.deployment_fields import (
     OptionValue,
     ServedName,
     UnitName,
+    switch,
 )
 from cutover.deployment_parts import (
     DRAIN_MARGIN,
+    DRAIN_SECONDS,
     STOP_SECONDS,
     Limits,
     Listen,
@@ -157,7 +159,13 @@ class Deployment(Strict):
     user: UserName = setting("Who runs it.", "the name of a user on the host", "root")
     working_directory: AbsolutePath | None = setting("Where it runs.", AN_ABSOLUTE_PATH, None)
     limits: Limits = setting("Resource limits.", "memlock and nofile", Limits())
-    timeouts: Timeouts = setting("Its time limits.", "load, stop and smoke", Timeouts())
+    warm: Annotated[Literal["off", "on", "auto"], BeforeValidator(switch)] = setting(
+        "Whether a host reads the checkpoint into memory before it stops the old model; `auto`: "
+        "where the engine loads from there, as far as is known.",
+        "off, on or auto",
+        "auto",
+    )
+    timeouts: Timeouts = setting("Its time limits.", "load, stop, smoke and drain", Timeouts())
     restart: Restart = setting("Starting it again.", "policy and seconds", Restart())
     ready: Ready = setting("When it counts as ready.", "health", Ready())
     smoke: Smoke = setting("Asking it.", "prompt, expect and max_tokens", Smoke())
@@ -202,6 +210,13 @@ class Deployment(Strict):
         """How long the engine itself lets running requests finish before it ends."""
         value = self.args.get("shutdown-timeout")
         return value if type(value) is int else 0
+
+    @property
+    def wait_seconds(self) -> int:
+        """How long requests in flight are waited for before the stop signal."""
+        if self.timeouts.drain is not None:
+            return self.timeouts.drain
+        return 0 if self.drain_seconds else DRAIN_SECONDS
 
     @property
     def stop_seconds(self) -> int:

@@ -72,6 +72,11 @@ def one_line(value: str) -> str:
     return text if text.strip() and not text.endswith("\\") else not_allowed()
 
 
+def switch(value: Any) -> Any:
+    """Undoes that YAML reads a bare `on` or `off` as a truth value."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+
+
 def unit_name(value: str) -> str:
     """Accepts names of services that are not the agent's own."""
     legal = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9:_.-]{0,200}\.service", value)

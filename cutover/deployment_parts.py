@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from cutover.deployment_fields import SECONDS, ListenHost, OptionText, Seconds, UrlPath
 from cutover.fields import AN_ABSOLUTE_PATH, AbsolutePath, Strict, Text, setting
 from cutover.limits import Memlock, Nofile
 
 STOP_SECONDS = 120
+DRAIN_SECONDS = 30
+"""Most answers take less, and the old model serves on meanwhile."""
 DRAIN_MARGIN = 30
 """Seconds that an engine gets to end after its own drain time, before it is killed."""
 
@@ -98,6 +102,12 @@ class Timeouts(Strict):
         None,
     )
     smoke: Seconds = setting("The first answer.", SECONDS, 120)
+    drain: Annotated[int, Field(ge=0, le=86400)] | None = setting(
+        "Before this deployment is stopped: how long its requests in flight get to end, as its "
+        "metrics tell; left out: 30, or 0 where `args.shutdown-timeout` lets the engine drain.",
+        "whole seconds from 0 to 86400",
+        None,
+    )
 
 
 class Restart(Strict):

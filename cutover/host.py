@@ -204,6 +204,13 @@ class Host(Strict):
         {},
     )
 
+    warm_mib_per_second: int = setting(
+        "How fast a checkpoint is read into memory at most, while the old model serves.",
+        "a whole number of MiB from 1 to 1000000",
+        4096,
+        ge=1,
+        le=1000000,
+    )
     protect: bool = setting(
         "Whether Pulumi refuses to destroy what serves on the host.", "true or false", False
     )

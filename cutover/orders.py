@@ -6,6 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from cutover.deployment import Deployment, Listen
 from cutover.settings import Host
+from cutover.warm import warm_for
 from cutover_agent.order import (
     Deadlines,
     Declared,
@@ -48,11 +49,13 @@ def order_for(host_name: str, host: Host, deployment: Deployment, unit_text: str
             gate=host.deadlines.gate,
             load=deployment.timeouts.load,
             smoke=deployment.timeouts.smoke,
+            drain=deployment.wait_seconds,
             settle=host.deadlines.settle,
             kill=host.deadlines.kill,
         ),
         hooks=hooks_for(host),
         accept_no_rollback=host.accept_no_rollback,
+        warm=warm_for(deployment, host.warm_mib_per_second),
     )
 
 

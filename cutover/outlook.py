@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cutover.facts import Facts, shortened
+from cutover_agent.moments import DOWN
 from cutover_agent.order import Order
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 MOST_NAMED = 4
 RESTART_SECONDS = 20
-"""What a switch takes besides the load: stop, release, gate and smoke, as a rule."""
+"""What a switch takes besides the load, where the host has not measured one yet."""
 
 
 def sentences(facts: Facts, order: Order) -> list[str]:
@@ -60,9 +61,8 @@ def _headline(value: Mapping[str, Any], order: Order) -> str:
     now = _serving(serves, value["gpus"]["used_mib"]) if serves else "nothing of ours serves"
     if serves and not will_switch(value, order):
         return now
-    loads = value.get("loads", {})
     back = value.get("way_back") or "there is no way back"
-    return f"{now} -> {order.deployment}; {_cost(order, loads, serves, back)}"
+    return f"{now} -> {order.deployment}; {_cost(order, value, serves, back)}"
 
 
 def _serving(serves: Mapping[str, Any], used: Sequence[int]) -> str:
@@ -80,23 +80,32 @@ def _serving(serves: Mapping[str, Any], used: Sequence[int]) -> str:
 
 
 def _cost(
-    order: Order, loads: Mapping[str, float], serves: Mapping[str, Any] | None, way_back: str
+    order: Order, value: Mapping[str, Any], serves: Mapping[str, Any] | None, way_back: str
 ) -> str:
     limits = order.deadlines
     once = limits.stop + limits.release + limits.gate + limits.load + limits.smoke
-    load = loads.get(order.deployment)
-    if load is None:
+    usual = _usual(order.deployment, value)
+    if not usual:
         usual = f"how long nothing serves is not known yet (at most {duration(once)})"
-    else:
-        usual = (
-            f"nothing serves for about {duration(load + RESTART_SECONDS)} "
-            f"(load {duration(load)} last time)"
-        )
     if not serves or serves["seconds"] is None:
         return f"{usual.replace('nothing serves for', 'ready in')}; {way_back}"
     back = limits.load + limits.smoke
     name = serves["deployment"]
     return f"{usual}, at most {duration(once + back)} if it fails; back to {name} on failure"
+
+
+def _usual(deployment: str, value: Mapping[str, Any]) -> str:
+    """How long nothing serves, from what the host measured last; empty where it has not."""
+    load = value.get("loads", {}).get(deployment)
+    if load is None:
+        return ""
+    parts = value.get("phases", {}).get(deployment, {})
+    told, down = f"load {duration(load)}", load + RESTART_SECONDS
+    if parts:
+        down = sum(parts.get(part, 0.0) for part in DOWN)
+        if parts.get("weights"):
+            told += f", of it {duration(parts['weights'])} for the weights"
+    return f"nothing serves for about {duration(down)} ({told} last time)"
 
 
 def _holder(holder: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 from typing import Any
@@ -24,6 +25,7 @@ from . import (
     runbook,
     shown_plan,
     status,
+    warm,
 )
 from .attempt import UNTIL, Journal
 from .checks import Refused
@@ -69,6 +71,16 @@ def _converge(store: Store, arguments: argparse.Namespace) -> int:
     if arguments.until == "staged":
         repairs.note(store, repairs.STAGE, arguments.repair)
     return _print(result)
+
+
+def _warm(store: Store, arguments: argparse.Namespace) -> int:
+    warm.step(store, Order.from_json(sys.stdin.read()))
+    return _print({"receipt": arguments.receipt})
+
+
+def _warming(store: Store, arguments: argparse.Namespace) -> int:
+    warm.run(store)
+    return 0
 
 
 def _service(store: Store, arguments: argparse.Namespace) -> int:
@@ -158,7 +170,8 @@ def _unlock(store: Store, arguments: argparse.Namespace) -> int:
 
 
 def _log(store: Store, arguments: argparse.Namespace) -> int:
-    print(status.log(store))
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    print(status.log(store, columns))
     return 0
 
 
@@ -221,6 +234,10 @@ def _parser() -> argparse.ArgumentParser:
     step.add_argument("--receipt", default="", help="only makes the step run again when it changes")
     step.add_argument("--repair", type=int, default=0)
     step.set_defaults(run=_converge)
+    ahead = commands.add_parser("warm")
+    ahead.add_argument("--receipt", default="")
+    ahead.set_defaults(run=_warm)
+    commands.add_parser("warming").set_defaults(run=_warming)
     service = commands.add_parser("service")
     service.add_argument("--owner", required=True)
     service.add_argument("--receipt", default="")

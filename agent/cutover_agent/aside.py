@@ -109,6 +109,7 @@ def _free(units: Iterable[Aside]) -> None:
 def _start(unit: str, tell: Tell) -> None:
     try:
         if systemd.state(unit).down:
+            systemd.call("reset-failed", unit, check=False)
             systemd.start(unit)
             tell(f"{unit} is started again")
     except systemd.SystemdError as error:

@@ -45,7 +45,8 @@ def bound(order: Order, previous: Optional[Order], answer: float = 0.0) -> Bound
     limits = order.deadlines
     stop, release = _stop(order, previous), _release(order, previous)
     terms = [
-        ("drain", order.hooks.seconds if order.hooks.before_stop else 0),
+        ("hook before it", order.hooks.seconds if order.hooks.before_stop else 0),
+        ("drain", previous.deadlines.drain if previous else 0),
         ("stop", release),
         ("release", limits.release),
         ("gate", max(limits.gate, math.ceil((gate.SAMPLES + 1) * answer))),

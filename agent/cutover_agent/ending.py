@@ -59,6 +59,17 @@ def longest(seconds: float, kill: float) -> float:
     return seconds + min(kill / ORPHANS_SHARE, seconds) + kill
 
 
+def await_death(processes: Iterable[Process], deadline: Deadline) -> bool:
+    """Waits until all of these are dead, and comes back in that very moment; False where they are
+    not when time is up, or where that cannot be seen.
+    """
+    try:
+        with handles(processes) as held:
+            return not _wait(held, deadline)
+    except OSError:
+        return False
+
+
 def patience(stop: float, left: float, kill: float) -> float:
     """Seconds for `end_trees`, at most `stop`, so that the whole of it fits into what is left."""
     return max(0.0, min(stop, left - kill / ORPHANS_SHARE - kill))

@@ -13,7 +13,7 @@ from typing import Any, Optional
 from . import deploy, lock, repairs, runbook
 from .attempt import latest
 from .drift import CRASHES, Committed, Found, drifted
-from .history import last_loads
+from .history import last_loads, last_phases
 from .manifest import (
     AS_WRITTEN,
     MISSING,
@@ -76,6 +76,7 @@ def _ours(store: Store, wanted: Optional[Order]) -> dict[str, Any]:
         "drift": drift,
         "last": _last(store),
         "loads": last_loads(store),
+        "phases": last_phases(store),
     }
 
 

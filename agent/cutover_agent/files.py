@@ -11,7 +11,13 @@ from typing import Any, Optional
 
 def write_atomic(path: Path, text: str, mode: int = 0o600) -> None:
     """Writes a file so that a crash leaves the old text or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}.new")
+    lay_out(path, text, mode)
+    put_in_place(path)
+
+
+def lay_out(path: Path, text: str, mode: int = 0o600) -> None:
+    """Writes a file's text beside it, on disk, so that all that is left is a rename."""
+    temporary = beside(path)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
     try:
         with open(descriptor, "wb") as file:
@@ -19,11 +25,20 @@ def write_atomic(path: Path, text: str, mode: int = 0o600) -> None:
             file.write(text.encode(errors="surrogateescape"))
             file.flush()
             os.fsync(descriptor)
-        os.rename(temporary, path)
     except OSError:
         temporary.unlink(missing_ok=True)  # on a full disk it would take the last room
         raise
+
+
+def put_in_place(path: Path) -> None:
+    """Makes the text that was laid out the file's own."""
+    os.rename(beside(path), path)
     _sync_folder(path.parent)
+
+
+def beside(path: Path) -> Path:
+    """Where a file's next text is laid out; no program takes it for one of its files."""
+    return path.with_name(f".{path.name}.new")
 
 
 def remove(path: Path) -> None:

@@ -26,3 +26,13 @@ def last_loads(store: Store) -> dict[str, float]:
         if attempt.outcome == "serving" and "load_seconds" in attempt.evidence:
             found.setdefault(attempt.deployment, attempt.evidence["load_seconds"])
     return found
+
+
+def last_phases(store: Store) -> dict[str, dict[str, float]]:
+    """Seconds of each part of the last cutover to each deployment that stopped another model."""
+    found: dict[str, dict[str, float]] = {}
+    for attempt in reversed(attempts(store).values()):
+        phases = attempt.evidence.get("phases", {})
+        if attempt.outcome == "serving" and phases.get("stop"):
+            found.setdefault(attempt.deployment, phases)
+    return found

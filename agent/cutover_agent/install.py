@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import stat
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Optional
 
 from . import environment, key_file, systemd
-from .files import file_digest, read_text, remove, write_atomic
+from .files import beside, file_digest, lay_out, put_in_place, read_text, remove, write_atomic
 from .order import OrderError, text_digest
 from .store import Store
 
@@ -57,7 +57,39 @@ def refusals(store: Store, units: Iterable[str]) -> list[str]:
     return [reason for unit in sorted(units) if (reason := refusal(store, unit))]
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """Files that are laid out beside those that they replace: what is left are renames."""
+
+    deployment: str
+    unit_digest: str
+    replaced: tuple[Replaced, ...]
+    """What there is now of every file that changes or goes."""
+    laid_out: tuple[Path, ...]
+    drop_ins: tuple[Path, ...]
+    """What goes."""
+    has_key: bool
+    """Whether one of the files is for the service's user alone."""
+
+
 def install(
+    store: Store,
+    deployment: str,
+    unit: str,
+    unit_digest: str,
+    env_digest: str,
+    drop_ins: Sequence[Path] = (),
+) -> list[Replaced]:
+    """Writes unit and environment file and tells systemd; returns what they replaced.
+
+    Files that are as wanted already are left alone.
+    """
+    prepared = prepare(store, deployment, unit, unit_digest, env_digest, drop_ins=drop_ins)
+    put(store, prepared)
+    return list(prepared.replaced)
+
+
+def prepare(
     store: Store,
     deployment: str,
     unit: str,
@@ -65,18 +97,17 @@ def install(
     env_digest: str,
     note: Callable[[list[Replaced]], None] = lambda replaced: None,
     drop_ins: Sequence[Path] = (),
-) -> list[Replaced]:
-    """Writes unit and environment file and tells systemd; returns what they replaced.
+) -> Prepared:
+    """Does all of an install but the renames and systemd's reload: no file is replaced yet.
 
-    Files that are as wanted already are left alone. `note` gets what will be replaced before the
-    first file is. `drop_ins` are those of a unit written by hand: they go with it.
+    `note` gets what will be replaced before anything is written. `drop_ins` are those of a unit
+    written by hand: they go with it.
     """
     environment.FOLDER.mkdir(mode=0o755, exist_ok=True)
-    secret = environment.path(deployment)
     extra = key_file.wanted(store, deployment, unit_digest, env_digest)
     wanted = [
         (UNITS / unit, unit_digest, _mode(unit)),
-        (secret, env_digest, 0o600),
+        (environment.path(deployment), env_digest, 0o600),
         *((path, digest, 0o600) for path, digest in extra.items()),
     ]
     changed = [item for item in wanted if file_digest(item[0]) != item[1]]
@@ -86,23 +117,37 @@ def install(
         for path in (*(path for path, _, _ in changed), *drop_ins)
     ]
     note(replaced)
-    try:
+    with _or_put_back(store, replaced):
         # Known as ours first: a power cut must not leave a file that nobody owns.
         for path, digest, _ in wanted:
             store.note_installed(path, digest)
         for path, digest, mode in changed:
-            write_atomic(path, store.text(digest), mode)
-        for path in drop_ins:
+            lay_out(path, store.text(digest), mode)
+    paths = tuple(path for path, _, _ in changed)
+    return Prepared(deployment, unit_digest, tuple(replaced), paths, tuple(drop_ins), bool(extra))
+
+
+def put(store: Store, prepared: Prepared) -> None:
+    """Puts the files in place, and tells systemd where any of them is new."""
+    with _or_put_back(store, prepared.replaced):
+        for path in prepared.laid_out:
+            put_in_place(path)
+        for path in prepared.drop_ins:
             remove(path)
-        if extra:
-            key_file.give_to_user(store, deployment, unit_digest)
-        if replaced:
+        if prepared.has_key:
+            key_file.give_to_user(store, prepared.deployment, prepared.unit_digest)
+        if prepared.replaced:
             systemd.call("daemon-reload")
+
+
+@contextmanager
+def _or_put_back(store: Store, replaced: Sequence[Replaced]) -> Iterator[None]:
+    try:
+        yield
     except (OSError, OrderError, systemd.SystemdError):
         with suppress(OSError, OrderError, systemd.SystemdError):
             put_back(store, replaced)
         raise
-    return replaced
 
 
 def _mode(unit: str) -> int:
@@ -110,10 +155,11 @@ def _mode(unit: str) -> int:
     return 0o600 if unit == CAPTURED else 0o644
 
 
-def put_back(store: Store, replaced: list[Replaced]) -> None:
-    """Undoes an install."""
+def put_back(store: Store, replaced: Sequence[Replaced]) -> None:
+    """Undoes an install, or what was prepared of it."""
     for was in reversed(replaced):
         path = Path(was.path)
+        remove(beside(path))
         if was.digest:
             ours = _mode(path.name) if path.parent == UNITS else 0o600
             path.parent.mkdir(mode=0o755, exist_ok=True)

@@ -41,6 +41,8 @@ class Deadlines:
     """For memory that does not go away in a roll-back, which starts its model all the same."""
     kill: int = 15
     """After SIGKILL, until a process counts as one that cannot be killed."""
+    drain: int = 0
+    """For requests in flight when this deployment is stopped, before that."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,16 @@ class Files:
 
 
 @dataclass(frozen=True)
+class Warm:
+    """Whether the checkpoint is read into memory while the old model serves."""
+
+    read: bool = False
+    why_not: str = ""
+    """For people, where it might be expected; empty where it is switched off."""
+    mib_per_second: int = 4096
+
+
+@dataclass(frozen=True)
 class Order:
     """What one host shall serve, and how carefully to get there."""
 
@@ -151,6 +163,7 @@ class Order:
     """What every process that holds a GPU has to have in its environment; never a secret."""
     strict_env: bool = False
     """Whether a deviation from that fails the cutover."""
+    warm: Warm = field(default_factory=Warm)
     version: int = WIRE_VERSION
 
     def __post_init__(self) -> None:

@@ -10,19 +10,22 @@ from . import (
     aside,
     burst,
     containers,
+    drain,
     environment,
     hooks,
     install,
     stopping,
     systemd,
+    trial,
     views,
 )
-from .clock import Deadline, wait_for, wall
-from .ending import end_trees, patience, why_alive
+from .clock import Deadline, now, wait_for, wall
+from .ending import await_death, end_trees, patience, why_alive
 from .gate import gate_proof, wait_open, why_not_free
 from .gpus import Reading
-from .holders import Service
+from .holders import Landscape
 from .manifest import drop_ins_by_hand
+from .moments import Moments
 from .nvidia_smi import read_gpus
 from .order import Order
 from .refusal import GateClosed, why_closed
@@ -30,7 +33,7 @@ from .release_plan import ReleasePlan, Tree
 from .scope import Scope, scope_at_hand
 from .serving import NotServing, await_ready, key_of
 from .shared_memory import free_share
-from .store import Store
+from .store import Serving, Store
 from .survey import look_again, plan_for, survey, uids_of
 from .sweep import Sweep
 
@@ -42,12 +45,36 @@ LITTLE_SHARED_MEMORY = 0.05
 
 
 class Phases:
-    """The effects of one transaction; `tell` takes a line for the event log."""
+    """The effects of one transaction; `tell` takes a line for the event log, and `at` the moments
+    that only show here.
+    """
 
-    def __init__(self, store: Store, tell: Callable[[str], None]) -> None:
-        self.store, self.tell = store, tell
+    def __init__(
+        self, store: Store, tell: Callable[[str], None], at: Optional[Moments] = None
+    ) -> None:
+        self.store, self.tell, self.at = store, tell, at or Moments()
         self.lent: frozenset[str] = frozenset()
         self.sweep: Optional[Sweep] = None
+        self.prepared: Optional[install.Prepared] = None
+
+    def prepare(
+        self,
+        order: Order,
+        env_digest: str,
+        note: Callable[[list[install.Replaced]], None] = lambda replaced: None,
+        swept: bool = False,
+    ) -> None:
+        """Does ahead what else would be done while nothing serves.
+
+        `note` gets what will be replaced, before anything is written. `swept` says whether a
+        release and a gate come before the start.
+        """
+        views.make(order.checkpoint, order.files)
+        theirs = drop_ins_by_hand(self.store, order.unit)
+        self.prepared = install.prepare(
+            self.store, order.deployment, order.unit, order.unit_digest, env_digest, note, theirs
+        )
+        trial.begin(order.unit, self.store.text(order.unit_digest) if swept else "")
 
     def release(self, order: Order) -> Reading:
         """Ends what holds the GPUs and clears what it left; returns the reading before that."""
@@ -56,7 +83,7 @@ class Phases:
         plan = plan_for(self.store, order, scope, seen)
         self.lent = frozenset(g.uuid for g in seen.reading.gpus if g.index in plan.lent)
         uids = uids_of(self.store, plan, seen)
-        self._stop(plan, order, [seen.services[unit] for unit in plan.aside + plan.companions])
+        self._stop(plan, order, seen)
         deadline = Deadline(order.deadlines.release)
         for _ in range(ROUNDS):
             seen = look_again(seen)
@@ -70,25 +97,32 @@ class Phases:
         self.sweep.begin()
         return seen.reading
 
-    def _stop(self, plan: ReleasePlan, order: Order, others: Sequence[Service]) -> None:
+    def _stop(self, plan: ReleasePlan, order: Order, seen: Landscape) -> None:
         deadline = Deadline(order.deadlines.stop)
+        others = [seen.services[unit] for unit in plan.aside + plan.companions]
         if others:
             aside.remember(self.store, others, order.companions)
             aside.hold(plan.aside)
         for unit in plan.units:
             self.tell(f"stopping {unit}")
+        self.at.stop = now()
         stopping.begin(plan.units)
         if plan.end:
             for line in containers.stop(order.also_end, order.deadlines.stop):
                 self.tell(line)
             self._end(plan.end, order.deadlines.stop, order.deadlines.kill)
+        mine = [p for p in seen.processes.values() if p.unit in plan.units]
+        if mine and await_death(mine, deadline):
+            self.at.gone = now()
         for line in stopping.finish(plan.units, deadline, order.deadlines.kill):
             self.tell(line)
+            self.at.gone = self.at.gone or now()
 
     def _end(self, trees: Sequence[Tree], seconds: float, kill: float) -> None:
         for tree in trees:
             self.tell(f"ending pid {tree.root.pid} ({tree.root.title})")
         ended = end_trees(trees, seconds, kill)
+        self.at.gone = now()
         if ended.killed:
             count, time = len(ended.killed), f"{seconds:.0f} s"
             self.tell(f"killed {count} processes that did not end within {time}")
@@ -138,9 +172,11 @@ class Phases:
         """Enables the units of others again, and starts them; whether there were any."""
         return aside.put_back(self.store, self.tell, start)
 
-    def before_stop(self, order: Order) -> None:
-        """Lets the host's owner prepare; raises Refused where that fails."""
+    def before_stop(self, order: Order, previous: Optional[Serving]) -> None:
+        """Lets the host's owner prepare, and requests end; raises Refused where the hook fails."""
         hooks.before_stop(order, self.tell)
+        if previous:
+            drain.drain(previous.order.probe.url, previous.order.deadlines.drain, self.tell)
 
     def after_commit(self, order: Order) -> None:
         """Tells the host's owner that the new model serves."""
@@ -150,19 +186,11 @@ class Phases:
         """Tells the host's owner that the new model does not serve."""
         hooks.afterwards("after_rollback", order, self.tell)
 
-    def install(
-        self,
-        order: Order,
-        env_digest: str,
-        note: Callable[[list[install.Replaced]], None] = lambda replaced: None,
-    ) -> None:
-        """Replaces the unit and its environment; `note` gets what was there, before the first."""
-        views.make(order.checkpoint, order.files)
-        theirs = drop_ins_by_hand(self.store, order.unit)
-        replaced = install.install(
-            self.store, order.deployment, order.unit, order.unit_digest, env_digest, note, theirs
-        )
-        self.tell(f"{order.unit} is {'in place' if replaced else 'unchanged'}")
+    def install(self, order: Order) -> None:
+        """Replaces the unit and its environment by what was prepared."""
+        assert self.prepared
+        install.put(self.store, self.prepared)
+        self.tell(f"{order.unit} is {'in place' if self.prepared.replaced else 'unchanged'}")
 
     def ready(self, order: Order, env_digest: str, spent: float = 0.0) -> float:
         """Waits until the model is listed; returns the seconds since the start.

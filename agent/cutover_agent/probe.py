@@ -73,6 +73,12 @@ def models(url: str, key: str) -> list[str]:
     return model_names(body) if code == 200 else []
 
 
+def metrics(url: str) -> tuple[bool, str]:
+    """Whether a server answers, and its metrics; empty where it has none for us."""
+    code, body = _request(f"{url}/metrics", None)
+    return code != 0, body if code == 200 else ""
+
+
 def model_names(body: str) -> list[str]:
     """Ids in an answer of /v1/models; empty where it is not such an answer."""
     try:

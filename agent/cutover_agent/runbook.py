@@ -9,11 +9,14 @@ from typing import Any, Optional
 
 from .attempt import Attempt, Journal
 from .files import file_digest, read_json, remove, write_atomic, write_json
+from .moments import DOWN, describe
 from .order import text_digest
 from .store import Serving, Store, name_of
 
 MOST_LINES = 20
 """Cutovers that the history shows; `cutover log` has them all."""
+LEAST_SECONDS = 0.1
+"""A part that took less is not worth a word."""
 
 
 def put(store: Store, owner: str, path: str, text: str) -> dict[str, Any]:
@@ -82,7 +85,10 @@ def _line(name: str, attempt: Attempt) -> str:
     figures = [form.format(attempt.evidence[key]) for key, form in told.items()
                if attempt.evidence.get(key) is not None]  # fmt: skip
     cause = attempt.error.splitlines()[:1]
-    return f"- {name} {attempt.deployment}: {', '.join([attempt.outcome, *figures, *cause])}"
+    line = f"- {name} {attempt.deployment}: {', '.join([attempt.outcome, *figures, *cause])}"
+    phases = attempt.evidence.get("phases", {})
+    parts = {part: phases[part] for part in DOWN if phases.get(part, 0) >= LEAST_SECONDS}
+    return f"{line} ({describe(parts)})" if parts and "down_seconds" in attempt.evidence else line
 
 
 def _place(known: dict[str, Any]) -> Path:

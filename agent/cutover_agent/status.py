@@ -7,6 +7,7 @@ from typing import Any
 
 from . import lock, systemd
 from .attempt import Journal, attempts, latest
+from .bars import bars
 from .nvidia_smi import read_gpus
 from .serving import is_healthy, key_of
 from .store import Store
@@ -71,11 +72,15 @@ def describe(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def log(store: Store) -> str:
-    """Events of every transaction that the host remembers, oldest first."""
+def log(store: Store, columns: int = 0) -> str:
+    """Events of every transaction that the host remembers, oldest first.
+
+    `columns` is the width of a terminal, which also gets bars of how long each part took.
+    """
     lines = []
-    for name in attempts(store):
+    for name, attempt in attempts(store).items():
         for event in Journal(store, name).events():
             clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event["time"]))
             lines.append(f"{clock} {name} {event['phase']}: {event['text']}")
+        lines += bars(attempt.evidence.get("phases", {}), columns)
     return "\n".join(lines)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from dataclasses import dataclass
 
-from .clock import Deadline, wait_for
+from .clock import Deadline, now, wait_for
 
 CALL_SECONDS = 30
 KILL_SECONDS = 15
@@ -87,8 +88,16 @@ def shutting_down() -> bool:
 
 def start(unit: str) -> None:
     """Queues a start; readiness is watched by the agent itself."""
-    call("reset-failed", unit, check=False)
     call("start", "--no-block", unit)
+
+
+def executed_at(unit: str) -> float:
+    """When the main process of a unit that runs was started, in seconds since boot; else 0."""
+    shown = call("show", unit, "--property=ExecMainStartTimestampMonotonic", "--value").strip()
+    if not shown.isdigit() or shown == "0":
+        return 0.0
+    # systemd's clock stands still while the host sleeps.
+    return int(shown) / 1e6 + now() - time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
 def stop(unit: str, seconds: float, kill: float = KILL_SECONDS) -> str:

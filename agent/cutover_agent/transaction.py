@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Callable
 
-from . import install, systemd, trial, views
+from . import install, systemd, trial, views, warm_report
 from .attempt import Attempt, Journal
 from .checks import check
 from .clock import now, wall
+from .engine_log import load_parts
 from .gpus import Reading
+from .moments import Moments, describe, refine
 from .phases import Phases
 from .previous import way_back
 from .progress import Progress
 from .serving import is_right
 from .store import Serving, Store
 from .way_back import WayBack
+
+LOG_LINES = 10_000
+"""Of an engine's log: a load writes some hundred lines for each worker at most."""
 
 
 class Transaction:
@@ -24,9 +30,9 @@ class Transaction:
         self.store, self.journal, self.attempt = store, journal, attempt
         self.order = journal.order()
         self.progress = Progress(journal, attempt)
-        self.phases = Phases(store, self.progress.tell)
+        self.at = Moments()
+        self.phases = Phases(store, self.progress.tell, self.at)
         self.env_digest = attempt.env_digest
-        self.stopped_at = 0.0
 
     def run(self) -> None:
         """Refuses the order, serves it, or rolls back."""
@@ -34,7 +40,7 @@ class Transaction:
             with self.progress.phase("stage"):
                 self._stage()
             with self.progress.phase("drain"):
-                self.phases.before_stop(self.order)
+                self.phases.before_stop(self.order, self.journal.previous())
         except Exception as reason:
             if not systemd.shutting_down():
                 self.progress.end("refused", str(reason))
@@ -62,6 +68,10 @@ class Transaction:
 
     def _stage(self) -> None:
         plan = check(self.store, self.order, self.store.text(self.order.unit_digest))
+        read_ahead = warm_report.take(self.store, self.order)
+        if read_ahead:
+            self.attempt.evidence["warm"] = read_ahead
+            self.progress.tell(f"{self.order.deployment}: {read_ahead['line']}")
         self.store.reserve()
         previous, back = way_back(self.store, self.order, plan)
         self.journal.set_previous(previous)
@@ -77,19 +87,22 @@ class Transaction:
     def _switch(self) -> None:
         before = Reading(())
         with self.progress.phase("release"):
-            self.stopped_at = now()
+            self.at.began = now()
             self.phases.enable_only(None)
+            note = self.journal.set_replaced
+            self.phases.prepare(self.order, self.env_digest, note, swept=True)
             before = self.phases.release(self.order)
+            self.at.released = now()
         with self.progress.phase("gate"):
             self.attempt.evidence["gate"] = self.phases.gate(self.order, before)
         with self.progress.phase("install"):
-            self.phases.install(self.order, self.env_digest, self.journal.set_replaced)
+            self.phases.install(self.order)
+            self.at.installed = now()
         with self.progress.phase("start"):
             self._start()
         self._verify_and_commit()
 
     def _start(self) -> None:
-        trial.begin(self.order.unit)
         self.attempt.loading_since = now()
         self.progress.save()
         systemd.start(self.order.unit)
@@ -100,15 +113,28 @@ class Transaction:
         with self.progress.phase("ready"):
             spent = now() - self.attempt.loading_since if self.attempt.loading_since else 0.0
             seconds = self.phases.ready(self.order, self.env_digest, spent)
+            self.at.ready = now()
             evidence["load_seconds"] = round(seconds, 1)
-            if self.stopped_at:
-                evidence["down_seconds"] = round(now() - self.stopped_at, 1)
+            if self.at.stop:
+                evidence["down_seconds"] = round(self.at.ready - self.at.stop, 1)
             evidence.update(self.phases.arrived(self.order))
         with self.progress.phase("smoke"):
             evidence.update(self.phases.smoke(self.order, self.env_digest))
+        with suppress(systemd.SystemdError):
+            self._measure()
         with self.progress.phase("commit"):
             self._commit()
             self.attempt.outcome = "serving"
+
+    def _measure(self) -> None:
+        """Keeps how long each part took, by the agent's clock and by the engine's own log."""
+        evidence, unit = self.attempt.evidence, self.order.unit
+        self.at.executed = systemd.executed_at(unit)
+        lines = systemd.journal(unit, systemd.state(unit).invocation, LOG_LINES)
+        evidence["phases"] = refine(evidence["phases"], self.at, load_parts(lines))
+        if self.at.gap:
+            evidence["gap_seconds"] = round(self.at.gap, 3)
+        self.progress.tell(describe(evidence["phases"]))
 
     def _commit(self) -> None:
         evidence = self.attempt.evidence
@@ -126,6 +152,7 @@ class Transaction:
 
     def _resume(self) -> None:
         if systemd.state(self.order.unit).down:
+            trial.begin(self.order.unit)
             self._start()
         self._verify_and_commit()
 

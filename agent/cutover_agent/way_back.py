@@ -102,7 +102,8 @@ class WayBack:
             self._try(lambda: self.phases.release(self.order))
             self.phases.settle(self.order)
             if not previous.foreign:
-                self.phases.install(order, previous.env_digest)
+                self.phases.prepare(order, previous.env_digest)
+                self.phases.install(order)
         self._try(self.phases.put_back_aside)
         if systemd.state(order.unit).down:
             trial.begin(order.unit)

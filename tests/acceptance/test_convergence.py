@@ -30,7 +30,7 @@ from tests.acceptance.stack import (
 )
 from tests.faults.inject import wait
 
-UNCHANGED = {"unchanged": 17}
+UNCHANGED = {"unchanged": 18}
 OLDER, NEWER = "1.2.1", "1.2.2"
 COMMAND = "resource-command-v{}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from cutover_agent.moments import DOWN
 from sandbox import Host
 from tests.acceptance.stack import (
     MODELS,
@@ -55,23 +56,25 @@ def test_with_nothing_to_change_no_remote_command_runs(serving: Stack, box: Host
     assert before > 0
     run = serving.up()
     assert logins(box) == before + 1, "one session to ask the host"
-    assert run.counts == {"unchanged": 17}
+    assert run.counts == {"unchanged": 18}
     serving.configure(facts=False)
     run = serving.up()
     assert logins(box) == before + 1, "and none with facts switched off"
-    assert run.counts == {"unchanged": 17}
+    assert run.counts == {"unchanged": 18}
 
 
 def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
     serving: Stack, box: Host, canary: int
 ) -> None:
+    parts = {"load_seconds": 1, "compile_seconds": 0.3, "capture_seconds": 1}
+    box.write("/etc/practice/engine.json", json.dumps({"models": {MODELS[VLLM]: parts}}))
     serving.configure(active=VLLM)
     shown = serving.preview("--diff").text
     assert re.search(rf'~ deployment +: "{SGLANG}" => "{VLLM}"', shown)
     assert shown.count(f'"{SGLANG}" => "{VLLM}"') == 3, "once in the order, once in each service"
     assert "replace" not in shown
     run = serving.up()
-    assert run.counts == {"updated": 7, "unchanged": 10}
+    assert run.counts == {"updated": 8, "unchanged": 10}
     assert serves(box) == MODELS[VLLM]
     assert enabled(box) == {UNITS[VLLM]}
     assert unit(box, UNITS[SGLANG], "ActiveState") == "inactive"
@@ -83,6 +86,12 @@ def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
     assert {(gpu["before_mib"], gpu["after_mib"]) for gpu in shown["gpus"]} == {(72500, 0)}
     assert shown["gate_seconds"] < 30 and shown["gpus"][0]["uuid"].startswith("GPU-")
     assert gate.startswith("8 of 8 GPUs report 0 MiB (before: 580000 MiB)")
+    parts = shown["phases"]
+    assert parts["weights"] >= 1 and parts["compile"] >= 0.3 and parts["capture"] >= 1
+    nothing_served = sum(parts.get(part, 0) for part in DOWN)
+    assert abs(nothing_served - shown["down_seconds"]) < 0.3, parts
+    assert 0 < shown["gap_seconds"] <= 1.0, parts
+    assert re.search(r"smoke: .*stop \d.* gate \d.* weights \d", run.text), "told at the end of up"
 
 
 def test_a_flag_change_of_the_active_deployment_shows_its_line_once_and_restarts_it(
@@ -100,7 +109,7 @@ def test_a_flag_change_of_the_active_deployment_shows_its_line_once_and_restarts
     assert serves(box) == MODELS[SGLANG]
     assert unit(box, UNITS[SGLANG], "MainPID") != before
     assert "--tool-call-parser kimi_k3" in unit(box, UNITS[SGLANG], "ExecStart")
-    assert serving.up().counts == {"unchanged": 17}
+    assert serving.up().counts == {"unchanged": 18}
 
 
 def test_a_change_of_an_inactive_deployment_touches_no_gpu_and_restarts_nothing(
@@ -110,7 +119,7 @@ def test_a_change_of_an_inactive_deployment_touches_no_gpu_and_restarts_nothing(
     seen = events(box)
     serving.edit(VLLM, "enable-auto-tool-choice: true", "enable-auto-tool-choice: false")
     run = serving.up()
-    assert run.counts == {"updated": 2, "unchanged": 15}
+    assert run.counts == {"updated": 2, "unchanged": 16}
     assert unit(box, UNITS[SGLANG], "MainPID") == before
     assert events(box) == seen, "no transaction ran"
     assert "--enable-auto-tool-choice" not in box.read(f"/etc/systemd/system/{UNITS[VLLM]}")

@@ -17,7 +17,7 @@ from tests.graph.recorder import Registered, plain_texts, record
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOYMENTS = ("kimi-k25-int4-sglang", "minimax-m25", "glm5", "kimi-k25", "kimi-k25-int4")
-PHASES = ("stage", "teardown", "gate", "install", "serve")
+PHASES = ("stage", "warm", "teardown", "gate", "install", "serve")
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\npoison-key\n-----END OPENSSH PRIVATE KEY-----\n"
 
 

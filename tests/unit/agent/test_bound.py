@@ -66,6 +66,11 @@ def test_every_request_of_the_smoke_and_every_hook_counts() -> None:
     assert bound(hooked, None).seconds - bound(timed(), None).seconds == 2 * 7
 
 
+def test_requests_in_flight_of_the_old_model_count() -> None:
+    assert bound(timed(drain=70), timed(drain=9)).seconds == bound(timed(), timed()).seconds + 9
+    assert bound(timed(drain=70), None).seconds == bound(timed(), None).seconds
+
+
 def test_it_names_its_parts() -> None:
     said = bound(timed(), timed()).describe()
     assert said == (

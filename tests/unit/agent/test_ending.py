@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cutover_agent.ending import end_trees, why_alive
+from cutover_agent.clock import Deadline
+from cutover_agent.ending import await_death, end_trees, why_alive
 from cutover_agent.processes import Process, descendants, read_process, read_processes
 from cutover_agent.release_plan import Tree
 from tests.unit.agent.samples import process
@@ -187,3 +188,17 @@ def test_what_cannot_be_ended_is_told_with_what_to_do(
     stuck = process(50, "VLLM::Worker_TP0", parent=40, state=state, elsewhere=elsewhere)
     assert why_alive(stuck).startswith("pid 50 (VLLM::Worker_TP0), state")
     assert says in why_alive(stuck)
+
+
+def test_a_death_is_seen_in_the_moment_it_happens_and_waited_for_no_longer_than_allowed(
+    zoo: Zoo,
+) -> None:
+    one, other = zoo.single(SLEEPER), zoo.single(SLEEPER)
+    spent = Deadline(60)
+    assert not await_death([one], Deadline(0.1))
+    assert spent.spent >= 0.1
+    os.kill(one.pid, signal.SIGKILL)
+    assert await_death([one], Deadline(60)) and spent.spent < 30
+    assert not await_death([one, other], Deadline(0.1)), "one of them lives"
+    gone = dataclasses.replace(one, start=one.start + 1)
+    assert await_death([gone], Deadline(0)), "its number may have been given to another"

@@ -73,6 +73,24 @@ def test_files_as_wanted_are_left_alone(host: Host) -> None:
     assert host.asked == []
 
 
+def test_what_is_prepared_replaces_nothing_and_leaves_nothing_where_it_is_put_back(
+    host: Host,
+) -> None:
+    texts = (host.store.keep("new\n"), host.store.keep("A=2\n"))
+    put_back(host.store, install.prepare(host.store, "small", UNIT, *texts).replaced)
+    assert (host.files(), host.store.installed()) == ({}, {})
+    host.install("old\n", "A=1\n")
+    before = host.files()
+    host.asked.clear()
+    prepared = install.prepare(host.store, "small", UNIT, *texts)
+    shown = host.files()
+    assert (host.asked, shown[UNIT], shown["small.env"]) == ([], "old\n", "A=1\n")
+    put_back(host.store, prepared.replaced)
+    assert host.files() == before
+    install.put(host.store, install.prepare(host.store, "small", UNIT, *texts))
+    assert host.files() == {UNIT: "new\n", "small.env": "A=2\n"}
+
+
 def test_what_was_not_there_is_gone_after_a_roll_back(host: Host) -> None:
     put_back(host.store, host.install("[Unit]\n", ""))
     assert (host.files(), host.store.installed()) == ({}, {})

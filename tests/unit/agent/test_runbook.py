@@ -44,6 +44,18 @@ def test_the_text_is_written_with_what_serves_and_what_happened(store: Store, pa
     assert "- A=b in 8 of 8\n" in path.read_text()
 
 
+def test_the_history_tells_where_the_time_without_a_model_went(store: Store, path: Path) -> None:
+    journal = Journal(store, "20250101T000000-aaaa")
+    attempt = journal.create(order())
+    attempt.outcome = "serving"
+    phases = {"prepare": 2.0, "stop": 1.5, "install": 0.01, "weights": 60.0, "smoke": 1.0}
+    attempt.evidence = {"load_seconds": 62.0, "down_seconds": 64.1, "phases": phases}
+    journal.save(attempt)
+    put(store, path)
+    told = "small: serving, load 62.0 s, down 64.1 s (stop 1.5 s, weights 60.0 s)\n"
+    assert told in path.read_text()
+
+
 def test_a_handwritten_one_is_never_touched_and_ours_lies_beside_it(
     store: Store, path: Path
 ) -> None:

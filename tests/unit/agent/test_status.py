@@ -60,6 +60,18 @@ def test_the_exit_code_tells_a_monitor(
     assert facts.get("load_seconds") == (5.0 if serves else None)
 
 
+def test_the_log_of_a_cutover_ends_with_its_bars_on_a_terminal_alone(store: Store) -> None:
+    journal = Journal(store, "t")
+    attempt = journal.create(order())
+    attempt.evidence = {"phases": {"stop": 1.0, "weights": 9.0}}
+    journal.save(attempt)
+    journal.tell("smoke", "Paris")
+    (plain,) = status.log(store).splitlines()
+    assert plain.endswith("t smoke: Paris")
+    shown = status.log(store, 80).splitlines()
+    assert shown[0] == plain and [line.split()[0] for line in shown[1:]] == ["stop", "weights"]
+
+
 def test_gpus_that_cannot_be_read_are_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(status, "read_gpus", lambda: Reading((), "nvidia-smi exits 9: "))
     assert "nvidia-smi exits 9" in describe(status.status(store)[1])

@@ -97,6 +97,7 @@ def test_a_good_order_goes_through_every_phase_and_is_committed(bench: Bench) ->
     assert [name.split()[0] for name in asked] == [
         "before_stop",
         "enable_only",
+        "prepare",
         "release",
         "gate",
         "install",
@@ -131,7 +132,8 @@ def test_a_phase_that_fails_brings_the_old_model_back(bench: Bench, phase: str) 
     assert "boom" in attempt.error
     if phase != "release":  # else the release of the roll-back fails as well
         assert attempt.outcome == "rolled-back"
-        assert asked[-5:] == [
+        assert asked[-6:] == [
+            "prepare old",
             "install old",
             "ready old",
             "smoke old",

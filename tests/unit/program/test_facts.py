@@ -108,6 +108,17 @@ def test_the_headline_says_what_serves_what_comes_and_what_it_costs() -> None:
     ]
 
 
+def test_what_the_host_measured_of_the_last_switch_is_what_the_next_one_is_said_to_take() -> None:
+    parts = {"prepare": 99.0, "stop": 4.0, "gate": 1.0, "weights": 120.0, "ready": 41.2, "smoke": 9}
+    (said,) = sentences(
+        facts(serves=SERVES, loads={"minimax-m25": 161.2}, phases={"minimax-m25": parts}), order()
+    )
+    assert (
+        "nothing serves for about 2 min 46 s (load 2 min 41 s, of it 2 min for the weights last "
+        "time)"
+    ) in said
+
+
 def test_a_model_that_stays_is_only_named() -> None:
     said = sentences(facts(serves=SERVES), order(unit_digest="old", deployment="kimi-k25"))
     assert said == ["kimi-k25 serves (3 d)"]

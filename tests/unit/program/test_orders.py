@@ -46,7 +46,7 @@ def test_an_order_says_all_that_the_host_has_to_know() -> None:
     assert (order.deployment, order.unit) == ("small", "vllm-small.service")
     assert order.unit_digest == text_digest("text")
     assert (order.gpus, order.checkpoint) == ((0, 3), "/models/small")
-    assert order.deadlines == Deadlines(50, 40, 41, 700, 20, 42, 13)
+    assert order.deadlines == Deadlines(50, 40, 41, 700, 20, 42, 13, 30)
     assert (order.probe.model, order.probe.prompt) == ("first", "2+2?")
     assert (order.probe.expect, order.probe.max_tokens) == ("4", 9)
     assert Order.from_json(order.to_json()) == order

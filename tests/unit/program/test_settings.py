@@ -77,7 +77,8 @@ def test_names_and_addresses_of_both_families_are_taken(address: str) -> None:
             {"xyz": 1},
             "xyz: is unknown: there is address, port, user, sudo, key_file, key, key_passphrase, "
             "host_key, proxy, active, hooks, deadlines, on_destroy, accept_no_rollback, gpus, "
-            "policy, runbook, idle_mib, bad_remap, also_end, companions, protect, gone",
+            "policy, runbook, idle_mib, bad_remap, also_end, companions, warm_mib_per_second, "
+            "protect, gone",
         ),
         (
             {"host_key": "gpu-box " + HOST_KEY},

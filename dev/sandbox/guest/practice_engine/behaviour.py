@@ -18,6 +18,8 @@ FILE = Path("/etc/practice/engine.json")
 DEFAULTS: dict[str, Any] = {
     # how it loads
     "load_seconds": 1.0,
+    "compile_seconds": 0.0,
+    "capture_seconds": 0.0,
     "context_mib": 600,  # on each GPU before any weight is read
     "gpu_mib": 72500,  # on each GPU once it serves
     "known_options": None,  # a file: refuse options that are not in it

@@ -39,6 +39,24 @@ class Style:
             sys.stderr.write(f"{self.prefix(role)}{words}{line}\n")
         sys.stderr.flush()
 
+    def tell_load(
+        self, role: str, mib: int, weights: float, compiling: float, capture: float
+    ) -> None:
+        """Say how long the parts of a load took, in the engine's words; in seconds."""
+        if self.name == "sglang":
+            text = f"Load weight end. elapsed={weights:.2f} s, type=Practice, mem usage={mib} MB."
+            self.log(role, text)
+            self.log(
+                role, f"Capture cuda graph end. Time elapsed: {capture:.2f} s. mem usage=0 GB."
+            )
+            return
+        self.log(role, f"Loading weights took {weights:.2f} seconds", "default_loader.py:314")
+        memory = f"Model loading took {mib / 1024:.2f} GiB memory and {weights:.6f} seconds"
+        self.log(role, memory, "gpu_model_runner.py:3659")
+        self.log(role, f"torch.compile takes {compiling:.2f} s in total", "monitor.py:34")
+        captured = f"Graph capturing finished in {capture:.0f} secs, took 0.96 GiB"
+        self.log(role, captured, "gpu_model_runner.py:5063")
+
     def role(self, rank: int) -> str:
         """A worker's name in the log."""
         return f"Worker_TP{rank}" if self.name == "vllm" else f"TP{rank}"

@@ -82,11 +82,12 @@ def load(task: Task, rank: int, segments: Segments) -> None:
             progress.show(done, f"({role} pid={os.getpid()}) " if style.name == "vllm" else "")
             if done == (len(shards) + 1) // 2:
                 misbehaviour.reach("loading", behaviour)
+    took = time.monotonic() - started
+    time.sleep(behaviour["compile_seconds"] + behaviour["capture_seconds"])
     if rank == 0:
-        took = time.monotonic() - started
-        style.log(role, f"Loading weights took {took:.2f} seconds", "default_loader.py:314")
-        memory_text = f"Model loading took {need / 1024:.2f} GiB memory and {took:.6f} seconds"
-        style.log(role, memory_text, "gpu_model_runner.py:3659")
+        style.tell_load(
+            role, need, took, behaviour["compile_seconds"], behaviour["capture_seconds"]
+        )
 
 
 def report(style: Style, rank: int, error: Exception) -> None:
