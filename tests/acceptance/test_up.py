@@ -16,12 +16,18 @@ from tests.acceptance.stack import (
     enabled,
     events,
     logins,
+    remote_commands,
     serves,
     settings,
     unit,
     used_mib,
 )
 
+SECONDS_EACH_WAY = 0.075
+SECONDS_OF_A_STEP = 11 * 2 * SECONDS_EACH_WAY
+"""A login and a command over such a line, at least: eleven round trips."""
+STEPS_AFTER_STOP = 3
+"""gate, install and serve"""
 GATED = ["release", "gate", "install", "ready", "smoke"]
 
 
@@ -52,7 +58,7 @@ def test_both_units_are_on_the_host_and_only_their_secrets_are_closed(
 
 def test_with_nothing_to_change_no_remote_command_runs(serving: Stack, box: Host) -> None:
     before = logins(box)
-    assert before > 0
+    assert (before, remote_commands(box)) == (14, 14), "the first `up`: 13 steps, and the facts"
     run = serving.up()
     assert logins(box) == before + 1, "one session to ask the host"
     assert run.counts == {"unchanged": 17}
@@ -70,8 +76,10 @@ def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
     assert re.search(rf'~ deployment +: "{SGLANG}" => "{VLLM}"', shown)
     assert shown.count(f'"{SGLANG}" => "{VLLM}"') == 3, "once in the order, once in each service"
     assert "replace" not in shown
+    before = logins(box), remote_commands(box)
     run = serving.up()
     assert run.counts == {"updated": 7, "unchanged": 10}
+    assert (logins(box) - before[0], remote_commands(box) - before[1]) == (8, 8), "and the facts"
     assert serves(box) == MODELS[VLLM]
     assert enabled(box) == {UNITS[VLLM]}
     assert unit(box, UNITS[SGLANG], "ActiveState") == "inactive"
@@ -117,13 +125,21 @@ def test_a_change_of_an_inactive_deployment_touches_no_gpu_and_restarts_nothing(
     assert enabled(box) == {UNITS[SGLANG]}
 
 
-def test_a_switch_takes_a_flag_change_of_its_target_along(serving: Stack, box: Host) -> None:
+def test_a_switch_from_far_away_takes_a_flag_change_of_its_target_along(
+    serving: Stack, box: Host
+) -> None:
     serving.edit(VLLM, "enable-auto-tool-choice: true", "enable-auto-tool-choice: false")
     serving.configure(active=VLLM)
+    box.slow_down(SECONDS_EACH_WAY)
     serving.up()
     assert serves(box) == MODELS[VLLM]
     assert "--enable-auto-tool-choice" not in unit(box, UNITS[VLLM], "ExecStart")
     assert enabled(box) == {UNITS[VLLM]}
+    shown = serving.outputs()["box"]
+    waited = shown["down_seconds"] - shown["load_seconds"]
+    assert waited < STEPS_AFTER_STOP * SECONDS_OF_A_STEP, (
+        "nothing serves while a line is waited for"
+    )
 
 
 def test_a_load_shows_its_progress_in_the_column_of_up(stack: Stack, box: Host) -> None:
