@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 
@@ -24,7 +25,9 @@ def compare(fleet: Fleet, options: Options) -> Iterator[Comparison]:
                                  "key_file": str(fleet.host("box1").key_path)}
                      for n in range(hosts)}  # fmt: skip
         stack.configure(active=ACTIVE, facts=False, parallel=True, hosts=addresses)
-        count = stack.preview().counts["create"]
+        found = re.search(r"(\d+) to create", stack.preview().text)
+        assert found
+        count = int(found[1])
         runs = min(options.runs, 3 if hosts * deployments < 100 else 1)
         figures = in_turn(runs, {OURS: lambda: 1000 * seconds(stack.preview) / count})  # noqa: B023
         name = f"preview of {count} new resources ({hosts} hosts, {deployments} deployments)"
