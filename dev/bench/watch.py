@@ -13,7 +13,9 @@ import re
 import select
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 
@@ -21,6 +23,7 @@ from sandbox import Host, cgroups
 
 TICK_SECONDS = 0.005
 ASK_SECONDS = 0.02
+SERVICES = "system.slice"
 ENGINE = re.compile(r"/opt/(vllm|sglang)/bin/python3\b|VLLM::|sglang::")
 
 
@@ -113,23 +116,31 @@ def engines(host: Host) -> set[int]:
     """The pids, here, of the host's processes that an engine consists of."""
     found = set()
     for group in _service_groups(host):
-        for pid in map(int, (group / "cgroup.procs").read_text().split()):
-            try:
-                line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            if ENGINE.match(line):
-                found.add(pid)
+        with suppress(OSError):  # a unit or a process that ends meanwhile
+            for pid in map(int, (group / "cgroup.procs").read_text().split()):
+                if ENGINE.match(_command_line(pid)):
+                    found.add(pid)
     return found
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
 
 
 def _service_groups(host: Host) -> list[Path]:
     """The control groups of the host's model units that exist now."""
-    for hierarchy in cgroups.hierarchies():
-        slices = [*(hierarchy / host.group).glob("**/system.slice")]
-        if slices:
-            return [each for kind in ("vllm-*", "sglang-*") for each in slices[0].glob(kind)]
-    return []
+    services = _services_of(host.group)
+    return [each for kind in ("vllm-*", "sglang-*") for each in services.glob(kind)]
+
+
+@cache
+def _services_of(group: str) -> Path:
+    """Where the host's systemd keeps the groups of its services."""
+    found = [each for root in cgroups.hierarchies() for each in (root / group).rglob(SERVICES)]
+    return found[0]
 
 
 def served(host: Host) -> str:
