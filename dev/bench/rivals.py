@@ -28,13 +28,14 @@ ANSIBLE, PYINFRA = "Ansible", "pyinfra"
 
 PYINFRA_DEPLOY = """\
 from pyinfra.operations import files, systemd
+from pyinfra.operations.util import any_changed
 
-unit_files = [
+copied = [
     files.put(src=source, dest=target, user="root", group="root", mode=mode)
     for source, target, mode in {files!r}
 ]
-systemd.service(service={service!r}, running=True, enabled=True,
-                daemon_reload=any(file.changed for file in unit_files))
+systemd.daemon_reload(_if=any_changed(*copied))
+systemd.service(service={service!r}, running=True, enabled=True)
 """
 
 
@@ -89,8 +90,7 @@ class Rivals:
             "[ssh_connection]\npipelining = true\n"
             f"ssh_args = -F none -o ControlMaster=auto -o ControlPersist=600s "
             f"-o UserKnownHostsFile={self._known_hosts()} -o IdentitiesOnly=yes\n"
-            # Short, since it is the path of a socket.
-            f"control_path_dir = /run/cutover-bench-{os.getpid()}\n",
+            f"control_path_dir = {self.folder}/masters\n",
         )
         inventory = {
             host.name: {
