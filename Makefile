@@ -10,7 +10,7 @@ WITH_TOOLS := tools=$$($(TOOLCHAIN) env) && eval "$$tools"
 # One more than the cores that the suite has to fit on: a test waits for a host half of its time.
 PARALLEL ?= 3
 
-.PHONY: help setup env demo test test-faults lint stop clean
+.PHONY: help setup env demo test test-faults bench lint stop clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -32,6 +32,10 @@ test: lint  ## Run every test
 test-faults:  ## Let every fault strike in every phase; the table goes to build/faults.json
 	@$(WITH_TOOLS)
 	FAULTS=all exec pytest -n $(PARALLEL) tests/faults
+
+bench:  ## Compare with what people use today; ONLY=downtime HOSTS=1,5,20 RUNS=5
+	@$(WITH_TOOLS)
+	exec python dev/bench $(if $(ONLY),--only $(ONLY)) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(RUNS),--runs $(RUNS))
 
 lint:  ## Check style and types
 	@$(WITH_TOOLS)

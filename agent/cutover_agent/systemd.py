@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from .clock import Deadline, now, wait_for
@@ -67,8 +68,22 @@ def call(*arguments: str, check: bool = True) -> str:
 
 def state(unit: str) -> UnitState:
     """The state of one unit; a unit that systemd does not know is inactive."""
-    shown = call("show", unit, f"--property={_PROPERTIES}")
-    value = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+    return states([unit])[unit]
+
+
+def states(units: Collection[str]) -> dict[str, UnitState]:
+    """The states of several units in one question: a release asks for them while nothing serves."""
+    if not units:
+        return {}
+    shown = call("show", *units, f"--property={_PROPERTIES}")
+    blocks = shown.strip().split("\n\n")
+    if len(blocks) != len(units):
+        raise SystemdError(f"systemctl show: {len(blocks)} answers about {len(units)} units")
+    return {unit: _parsed(block) for unit, block in zip(units, blocks)}
+
+
+def _parsed(block: str) -> UnitState:
+    value = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
     return UnitState(
         active=value.get("ActiveState", "inactive"),
         sub=value.get("SubState", "dead"),

@@ -48,6 +48,7 @@ class Stack:
         self, folder: Path, name: str = "test", catalogue: Sequence[str] = (SGLANG, VLLM)
     ) -> None:
         self.folder, self.name = folder, name
+        self.seconds: float = COMMAND_SECONDS
         for part in CODE:
             (folder / part).symlink_to(ROOT / part)
         (folder / "deployments").mkdir()
@@ -150,7 +151,7 @@ class Stack:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=COMMAND_SECONDS,
+            timeout=self.seconds,
         )
         assert not (check and done.returncode), done.stdout
         return Run(done.returncode, done.stdout)
@@ -210,8 +211,16 @@ def used_mib(host: Host) -> list[int]:
 
 def logins(host: Host) -> int:
     """How often somebody logged in over SSH so far."""
-    shown = host.exec(["journalctl", "--unit=ssh.service", "--output=cat", "--no-pager"])
-    return shown.stdout.count("Accepted publickey")
+    return _ssh_log(host).count("Accepted publickey")
+
+
+def remote_commands(host: Host) -> int:
+    """How many commands were run over SSH so far, as sshd itself counts them."""
+    return _ssh_log(host).count("Starting session: command ")
+
+
+def _ssh_log(host: Host) -> str:
+    return host.exec(["journalctl", "--unit=ssh.service", "--output=cat", "--no-pager"]).stdout
 
 
 def events(host: Host) -> list[str]:

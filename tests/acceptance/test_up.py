@@ -17,12 +17,20 @@ from tests.acceptance.stack import (
     enabled,
     events,
     logins,
+    remote_commands,
     serves,
     settings,
     unit,
     used_mib,
 )
 
+TRIPS_OF_A_SWITCH, TRIPS_OF_A_FIRST_UP = 9, 15
+"""Logins and remote commands, the session that asks for the facts among them; as documented."""
+SECONDS_EACH_WAY = 0.075
+SECONDS_OF_A_STEP = 11 * 2 * SECONDS_EACH_WAY
+"""A login and a command over such a line, at least: eleven round trips."""
+STEPS_AFTER_STOP = 3
+"""gate, install and serve"""
 GATED = ["release", "gate", "install", "ready", "smoke"]
 
 
@@ -30,6 +38,7 @@ def test_the_first_up_ends_with_the_active_model_serving_and_says_so(
     stack: Stack, box: Host
 ) -> None:
     stack.up()
+    assert 1 < logins(box) == remote_commands(box) <= TRIPS_OF_A_FIRST_UP
     assert serves(box) == MODELS[SGLANG]
     assert enabled(box) == {UNITS[SGLANG]}
     assert all(mib > 0 for mib in used_mib(box))
@@ -73,8 +82,11 @@ def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
     assert re.search(rf'~ deployment +: "{SGLANG}" => "{VLLM}"', shown)
     assert shown.count(f'"{SGLANG}" => "{VLLM}"') == 3, "once in the order, once in each service"
     assert "replace" not in shown
+    before = logins(box), remote_commands(box)
     run = serving.up()
     assert run.counts == {"updated": 8, "unchanged": 10}
+    trips = logins(box) - before[0], remote_commands(box) - before[1]
+    assert max(trips) <= TRIPS_OF_A_SWITCH and min(trips) == run.counts["updated"] + 1
     assert serves(box) == MODELS[VLLM]
     assert enabled(box) == {UNITS[VLLM]}
     assert unit(box, UNITS[SGLANG], "ActiveState") == "inactive"
@@ -126,13 +138,21 @@ def test_a_change_of_an_inactive_deployment_touches_no_gpu_and_restarts_nothing(
     assert enabled(box) == {UNITS[SGLANG]}
 
 
-def test_a_switch_takes_a_flag_change_of_its_target_along(serving: Stack, box: Host) -> None:
+def test_a_switch_from_far_away_takes_a_flag_change_of_its_target_along(
+    serving: Stack, box: Host
+) -> None:
     serving.edit(VLLM, "enable-auto-tool-choice: true", "enable-auto-tool-choice: false")
     serving.configure(active=VLLM)
+    box.slow_down(SECONDS_EACH_WAY)
     serving.up()
     assert serves(box) == MODELS[VLLM]
     assert "--enable-auto-tool-choice" not in unit(box, UNITS[VLLM], "ExecStart")
     assert enabled(box) == {UNITS[VLLM]}
+    shown = serving.outputs()["box"]
+    waited = shown["down_seconds"] - shown["load_seconds"]
+    assert waited < STEPS_AFTER_STOP * SECONDS_OF_A_STEP, (
+        "nothing serves while a line is waited for"
+    )
 
 
 def test_a_load_shows_its_progress_in_the_column_of_up(stack: Stack, box: Host) -> None:

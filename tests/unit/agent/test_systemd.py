@@ -33,6 +33,21 @@ def test_a_unit_is_read_as_systemd_shows_it(tools: Path) -> None:
     assert not got.down
 
 
+def test_several_units_are_one_question(tools: Path) -> None:
+    fake(tools, "printf 'ActiveState=active\\nMainPID=7\\n\\nActiveState=inactive\\n'")
+    found = systemd.states(["a.service", "b.service"])
+    assert (found["a.service"].main_pid, found["a.service"].down) == (7, False)
+    assert found["b.service"].down
+    assert len((tools / "asked").read_text().splitlines()) == 1
+    assert systemd.states([]) == {}
+
+
+def test_a_unit_that_systemd_leaves_out_is_not_taken_for_a_stopped_one(tools: Path) -> None:
+    fake(tools, "echo ActiveState=active")
+    with pytest.raises(SystemdError, match="1 answers about 2 units"):
+        systemd.states(["a.service", "b.service"])
+
+
 @pytest.mark.parametrize(
     ("active", "down"),
     [

@@ -1,0 +1,1 @@
+"""Compares the program with what people use today; one comparison a file."""
