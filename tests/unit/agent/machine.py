@@ -145,7 +145,7 @@ class Machine:
 
     def _be_systemd(self, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(systemd, "call", self._call)
-        patch.setattr(systemd, "state", self._state)
+        patch.setattr(systemd, "states", lambda units: {u: self._state(u) for u in units})
         patch.setattr(systemd, "start", lambda unit: self._call("start", unit))
         patch.setattr(systemd, "stop", lambda unit, *_: self._call("stop", unit))
         patch.setattr(systemd, "journal", lambda *_: [])
