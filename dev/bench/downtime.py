@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import cycle
 
-from bench.comparison import OURS, Comparison
+from bench.comparison import OURS, Comparison, seconds
 from bench.fleet import ACTIVE, Fleet
 from bench.options import Options
 from bench.ritual import RITUALS, Ritual, prepare
@@ -56,6 +56,8 @@ def compare(fleet: Fleet, options: Options) -> Iterator[Comparison]:
     name = "nothing serves, without the load"
     yield Comparison(name, "s", unloaded, limits={QUICKEST_RITUAL: 1.0})
     yield Comparison("nothing serves, with the load", "s", down, limits={QUICKEST_RITUAL: 1.0})
+    took = {way: [each.took for each in all_] for way, all_ in seen.items()}
+    yield Comparison("the whole switch, from command to prompt", "s", took)
     slower = [far - near for near, far in zip(down[OURS], down[FAR], strict=True)]
     yield Comparison(
         "nothing serves: what 150 ms add", "s", {OURS: slower}, limit=MOST_SLOWER_SECONDS
@@ -70,7 +72,7 @@ def watched(
     for _ in range(runs):
         for way, (host, switch) in ways.items():
             with Watch(host) as watch:
-                switch()
+                watch.took = seconds(switch)
             seen[way].append(watch)
     return seen
 
