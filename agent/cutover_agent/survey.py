@@ -84,7 +84,8 @@ def rules_for(store: Store, order: Order, scope: Scope, seen: Landscape) -> Rule
 
 def running_units(units: frozenset[str]) -> frozenset[str]:
     """Those that are neither inactive nor failed."""
-    return frozenset(unit for unit, state in systemd.states(units).items() if not state.down)
+    states = systemd.states(sorted(units))
+    return frozenset(unit for unit, state in states.items() if not state.down)
 
 
 def users_of(units: frozenset[str], seen: Landscape) -> frozenset[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from .clock import Deadline, now, wait_for
@@ -71,7 +70,7 @@ def state(unit: str) -> UnitState:
     return states([unit])[unit]
 
 
-def states(units: Collection[str]) -> dict[str, UnitState]:
+def states(units: list[str]) -> dict[str, UnitState]:
     """The states of several units in one question: a release asks for them while nothing serves."""
     if not units:
         return {}

@@ -38,6 +38,8 @@ class Watch:
     executed: float = 0.0
     answered_last: float = 0.0
     answered_first: float = 0.0
+    took: float = 0.0
+    """Seconds of the whole command that made the switch."""
     _over: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
 

@@ -1,20 +1,28 @@
-"""Reading a checkpoint from disk, and from memory after it was read ahead."""
+"""Weights: reading a checkpoint from disk and after the host read it ahead, and how that keeps."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.comparison import OURS, Comparison, seconds
 from bench.fleet import Fleet
 from bench.options import Options
+from cutover_agent.clock import Deadline
+from cutover_agent.prefetch import Prefetch
+from cutover_agent.residency import resident
 from sandbox.checkpoint import make_checkpoint
 
 COLD = "cold"
 GIB = 1 << 30
 SHARDS = 16
 CHUNK = 8 << 20
+NO_CAP = 1 << 50
+CAP = 512 << 20
+"""Bytes a second."""
+MOST_MISSING_PERCENT = 5.0
+LIMIT_SECONDS = 900
 
 
 def compare(fleet: Fleet, options: Options) -> Iterator[Comparison]:
@@ -23,31 +31,34 @@ def compare(fleet: Fleet, options: Options) -> Iterator[Comparison]:
     folder = fleet.folder / "weights"
     make_checkpoint(folder, shards=SHARDS, shard_bytes=size, config={"model_type": "llama"})
     shards = sorted(folder.glob("*.safetensors"))
+    whole = sum(shard.stat().st_size for shard in shards)
     figures: dict[str, list[float]] = {OURS: [], COLD: []}
+    missing, rates = [], []
     for _ in range(options.runs):
-        for way, prepare in {COLD: _nothing, OURS: warm}.items():
-            for shard in shards:
-                drop(shard)
-            prepare(shards)
-            figures[way].append(seconds(lambda: read(shards)))
-    yield Comparison(
-        f"reading {SHARDS * size / GIB:.3g} GiB of weights",
-        "s",
-        figures,
-        note="ours: read ahead while the old model serves",
-    )
+        drop(shards)
+        figures[COLD].append(seconds(lambda: read(shards)))
+        drop(shards)
+        Prefetch(shards, NO_CAP, Deadline(LIMIT_SECONDS)).run()
+        missing.append(100 * (1 - resident(shards) / whole))
+        figures[OURS].append(seconds(lambda: read(shards)))
+        drop(shards)
+        rates.append(rate(shards, whole) / CAP)
+    yield Comparison(f"reading {whole / GIB:.3g} GiB, read ahead or not", "s", figures)
+    name = "what of it is not in memory after that"
+    yield Comparison(name, "%", {OURS: missing}, limit=MOST_MISSING_PERCENT)
+    name = f"rate of reading ahead, of {CAP >> 20} MiB/s allowed"
+    yield Comparison(name, "of it", {OURS: rates}, limit=1.0)
 
 
-def warm(shards: list[Path]) -> None:
-    """Reads ahead, which nobody waits for."""
-    read(shards)
+def rate(shards: Sequence[Path], whole: int) -> float:
+    """Bytes a second while reading ahead at CAP."""
+    reading = Prefetch(shards, CAP, Deadline(LIMIT_SECONDS))
+    taken = seconds(reading.run)
+    assert reading.read_bytes == whole, "all of it comes from the disk"
+    return whole / taken
 
 
-def _nothing(shards: list[Path]) -> None:
-    pass
-
-
-def read(shards: list[Path]) -> None:
+def read(shards: Sequence[Path]) -> None:
     """Reads every byte, shard after shard."""
     buffer = bytearray(CHUNK)
     for shard in shards:
@@ -56,11 +67,12 @@ def read(shards: list[Path]) -> None:
                 pass
 
 
-def drop(path: Path) -> None:
-    """Takes a file's pages out of memory, and those of no other."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)  # only clean pages can be dropped
-        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-    finally:
-        os.close(handle)
+def drop(shards: Sequence[Path]) -> None:
+    """Takes the files' pages out of memory, and those of no other."""
+    for shard in shards:
+        handle = os.open(shard, os.O_RDONLY)
+        try:
+            os.fsync(handle)  # only clean pages can be dropped
+            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(handle)
