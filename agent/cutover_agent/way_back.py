@@ -108,7 +108,7 @@ class WayBack:
         if systemd.state(order.unit).down:
             trial.begin(order.unit)
             systemd.start(order.unit)
-            self.phases.tidy()
+        self.phases.tidy()
         self.phases.ready(order, previous.env_digest)
         back = self.phases.smoke(order, previous.env_digest)
         trial.end(order.unit)
