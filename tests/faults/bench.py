@@ -145,7 +145,8 @@ class Bench:
         phase = "restore" if late else row.phase
 
         def there() -> bool:
-            return phase in self._record(before).get("begun", ())
+            begun = self._record(before).get("begun", ())
+            return phase in begun and hold.is_held(self.host, row.phase)
 
         inject.wait(there, 120, f"the transaction comes to {phase}", client.said)
 

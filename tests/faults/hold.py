@@ -13,7 +13,12 @@ FOLDER = "/run/practice-hold"
 TENTHS = 40
 """How long a phase waits at most to be let go, in tenths of a second."""
 NEWEST = f"$(ls -t {STORE}/transactions/*/state.json 2>/dev/null | head -n 1)"
-WAIT = f'for n in $(seq {TENTHS}); do [ -e {FOLDER}/"$1" ] || exit 0; sleep 0.1; done'
+HELD = ("drain", "install", "start", "commit")
+"""Phases that wait, and say so; the others take their time by themselves."""
+WAIT = (
+    f'for n in $(seq {TENTHS}); do [ -e {FOLDER}/"$1" ] || exit 0; : > {FOLDER}/held; '
+    "sleep 0.1; done"
+)
 # Found before the real one: what a phase asks systemd for takes a while when it is held.
 SYSTEMCTL = f"""#!/bin/sh
 case "$1" in start) phase=start ;; daemon-reload) phase=install ;; *) phase=none ;; esac
@@ -37,15 +42,21 @@ def hook(phase: str) -> list[str]:
 
 
 def hold(host: Host, phase: str) -> None:
-    """Holds a phase from now on; what is not listed here takes its time by itself."""
+    """Holds a phase from now on."""
     host.write(f"{FOLDER}/{phase}", "")
     if phase in ("stage", "gate"):
         host.write(GPUS, json.dumps({"count": 8, "delay_seconds": 1}))
 
 
+def is_held(host: Host, phase: str) -> bool:
+    """Whether a phase, once begun, has come to where it waits; some never wait."""
+    return phase not in HELD or not host.exec(["ls", f"{FOLDER}/held"], check=False).returncode
+
+
 def let_go(host: Host, row: Row) -> None:
     """Lets the phase end, once the fault has struck; the fault stays."""
-    host.exec(["rm", "-rf", FOLDER])
+    # What waits may write there in just this moment; the phase's own file is gone all the same.
+    host.exec(["rm", "-rf", FOLDER], check=False)
     if row.phase in ("stage", "gate") and row.fault != "a GPU disappears":
         host.write(GPUS, USUAL_GPUS)
 
