@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -33,6 +34,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="see that it works: small, once")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench.json")
     said = parser.parse_args()
+    # A shell's background job ignores it, and so do its children: the CLI, which ends its plugins
+    # by it, then waits 5 s for each.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     options = Options(1 if said.quick else said.runs, said.hosts, said.quick)
     machine = table.machine()
     found = []
