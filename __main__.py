@@ -9,7 +9,8 @@ import pulumi
 
 # The CLI interrupts the program when an update fails; a traceback would bury what failed.
 signal.signal(signal.SIGINT, lambda *_: os._exit(1))
-sys.path.insert(0, str(Path(__file__).parent / "agent"))
+# The project's own folder as well: the SDK takes it away before `main` runs.
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "agent")]
 
 from components.fleet import fleet  # noqa: E402
 

@@ -46,6 +46,7 @@ class Bench:
     how: dict[str, Any] = field(default_factory=dict)
     """How to log in, where that has changed."""
     active: str = SGLANG
+    sdk: str = OLDER
 
     @property
     def other(self) -> str:
@@ -118,6 +119,7 @@ def newer_sdk_and_plugin(bench: Bench) -> None:
     for version in (OLDER, NEWER):
         shutil.copytree(plugin, home / "plugins" / COMMAND.format(version), symlinks=True)
     stack.env["PULUMI_HOME"] = str(home)
+    bench.sdk = NEWER
 
 
 def renamed_component_types(bench: Bench) -> None:
@@ -160,6 +162,8 @@ def test_a_change_around_a_healthy_model_leaves_its_process_alone(
     bench.stack.up()
     assert (bench.pid, bench.healthy()) == (before, True)
     assert bench.stack.preview("--expect-no-changes").counts == UNCHANGED
+    provider = f"default_{bench.sdk.replace('.', '_')}"
+    assert any(urn.endswith(provider) for urn in bench.stack.resources())
 
 
 def test_an_up_that_was_interrupted_is_finished_by_the_next(bench: Bench) -> None:
