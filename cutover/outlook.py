@@ -89,9 +89,8 @@ def _cost(
         usual = f"how long nothing serves is not known yet (at most {duration(once)})"
     if not serves or serves["seconds"] is None:
         return f"{usual.replace('nothing serves for', 'ready in')}; {way_back}"
-    back = limits.load + limits.smoke
-    name = serves["deployment"]
-    return f"{usual}, at most {duration(once + back)} if it fails; back to {name} on failure"
+    longest = duration(value["bound"])
+    return f"{usual}, at most {longest} if it fails; back to {serves['deployment']} on failure"
 
 
 def _usual(deployment: str, value: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 from . import checks, host_files, install, previous
 from .adopt import compare
+from .bound import bound
 from .files import file_digest
 from .holders import Holder, Landscape, place_of
 from .manifest import drop_ins_by_hand, late_drop_ins
@@ -88,5 +89,6 @@ def _ahead(store: Store, wanted: Wanted, seen: Landscape, verified: list[str]) -
         "ends": [hide(line) for line in plan.summary()[:MOST]],
         "refusals": [hide(line) for line in refusals[:MOST]],
         "way_back": hide(way.sentence) if way and not way.refused else "",
+        "bound": bound(order, way.serving.order if way and way.serving else None).seconds,
         "by_hand": by_hand and dataclasses.asdict(by_hand),
     }

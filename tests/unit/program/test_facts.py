@@ -27,6 +27,7 @@ def facts(**changes: Any) -> Facts:
         "holders": [],
         "persistence": "on",
         "loads": {},
+        "bound": 4185,
     }
     return Facts({**value, **changes})
 
@@ -103,7 +104,7 @@ def test_the_headline_says_what_serves_what_comes_and_what_it_costs() -> None:
     )
     assert said == [
         "kimi-k25 serves (3 d, 8 \N{MULTIPLICATION SIGN} 70.8 GiB) -> minimax-m25; nothing serves "
-        "for about 3 min 1 s (load 2 min 41 s last time), at most 13 min if it fails; back to "
+        "for about 3 min 1 s (load 2 min 41 s last time), at most 1 h 9 min if it fails; back to "
         "kimi-k25 on failure"
     ]
 
