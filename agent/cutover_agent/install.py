@@ -70,6 +70,8 @@ class Prepared:
     """What goes."""
     has_key: bool
     """Whether one of the files is for the service's user alone."""
+    by_hand: str
+    """The unit, where its file is somebody else's until it is replaced; else empty."""
 
 
 def install(
@@ -120,16 +122,26 @@ def prepare(
     with _or_put_back(store, replaced):
         # Known as ours first: a power cut must not leave a file that nobody owns.
         for path, digest, _ in wanted:
-            store.note_installed(path, digest)
+            if path not in theirs:  # the release stops it as what it is: a unit of somebody else
+                store.note_installed(path, digest)
         for path, digest, mode in changed:
             lay_out(path, store.text(digest), mode)
-    paths = tuple(path for path, _, _ in changed)
-    return Prepared(deployment, unit_digest, tuple(replaced), paths, tuple(drop_ins), bool(extra))
+    return Prepared(
+        deployment,
+        unit_digest,
+        tuple(replaced),
+        tuple(path for path, _, _ in changed),
+        tuple(drop_ins),
+        bool(extra),
+        unit if theirs else "",
+    )
 
 
 def put(store: Store, prepared: Prepared) -> None:
     """Puts the files in place, and tells systemd where any of them is new."""
     with _or_put_back(store, prepared.replaced):
+        if prepared.by_hand:
+            store.note_installed(UNITS / prepared.by_hand, prepared.unit_digest)
         for path in prepared.laid_out:
             put_in_place(path)
         for path in prepared.drop_ins:

@@ -149,13 +149,16 @@ def test_a_unit_by_hand_that_runs_is_replaced_and_put_back_byte_by_byte_and_as_t
     host.states[UNIT] = UP
     assert refusal(host.store, UNIT) is None
     keep = host.store.keep
-    replaced = install.install(
+    prepared = install.prepare(
         host.store, "small", UNIT, keep("[Unit]\n"), keep(""), drop_ins=[drop_in]
     )
+    assert install.by_hand(host.store, UNIT), "the release stops it as what it still is"
+    install.put(host.store, prepared)
+    assert str(path) in host.store.installed()
     assert (path.read_text(), drop_in.exists()) == ("[Unit]\n", False)
     saved = sorted(each.read_bytes() for each in (host.store.root / "saved").iterdir())
     assert saved == [b"[Service]\n", b"theirs \xe9\n"]
-    put_back(host.store, replaced)
+    put_back(host.store, prepared.replaced)
     assert (path.read_bytes(), drop_in.read_bytes()) == (b"theirs \xe9\n", b"[Service]\n")
     assert [stat.S_IMODE(each.stat().st_mode) for each in (path, drop_in)] == [0o640, 0o600]
     assert host.store.installed() == {}
