@@ -20,7 +20,7 @@ from . import (
     views,
 )
 from .clock import Deadline, now, wait_for, wall
-from .ending import await_death, end_trees, patience, why_alive
+from .ending import end_trees, patience, why_alive
 from .gate import gate_proof, wait_open, why_not_free
 from .gpus import Reading
 from .holders import Landscape
@@ -112,7 +112,7 @@ class Phases:
                 self.tell(line)
             self._end(plan.end, order.deadlines.stop, order.deadlines.kill)
         mine = [p for p in seen.processes.values() if p.unit in plan.units]
-        if mine and await_death(mine, deadline):
+        if mine and stopping.await_processes(plan.units, mine, deadline):
             self.at.gone = now()
         for line in stopping.finish(plan.units, deadline, order.deadlines.kill):
             self.tell(line)

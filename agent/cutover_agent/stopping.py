@@ -6,15 +6,32 @@ from collections.abc import Collection, Mapping, Sequence
 
 from . import systemd
 from .clock import Deadline, wait_for
+from .ending import await_death
 from .processes import Process
 from .release_plan import Tree
 from .systemd import Unkillable
+
+LOOK_SECONDS = 0.25
+"""How often systemd is asked whether units are down whose processes still live."""
 
 
 def begin(units: Sequence[str]) -> None:
     """Asks systemd to stop the units; waits for none of them."""
     if units:
         systemd.call("stop", "--no-block", *units)
+
+
+def await_processes(units: Collection[str], processes: Sequence[Process], at: Deadline) -> bool:
+    """Waits until these processes of the units are dead, and comes back in that very moment.
+
+    False where they are not: time is up, or the units are down and have left some of them there.
+    """
+    while not at.passed:
+        if await_death(processes, Deadline(min(LOOK_SECONDS, at.left))):
+            return True
+        if all(state.down for state in systemd.states(list(units)).values()):
+            return False
+    return False
 
 
 def finish(units: Sequence[str], deadline: Deadline, kill: float) -> list[str]:

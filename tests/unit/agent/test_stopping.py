@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from cutover_agent import stopping, systemd
 from cutover_agent.clock import Deadline
+from cutover_agent.processes import read_process
 from cutover_agent.systemd import UnitState, Unkillable
 
 DOWN = UnitState("inactive", "dead", 0, 0, "", "disabled", "success")
@@ -44,3 +47,17 @@ def test_a_unit_that_sigkill_does_not_end_is_the_dead_end_of_that_name(
     Unit("never", monkeypatch)
     with pytest.raises(Unkillable, match=r"a.service does not end even after SIGKILL"):
         stopping.finish(["a.service"], Deadline(0.1), 0.1)
+
+
+def test_a_process_that_a_stopped_unit_has_left_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alive = read_process(os.getpid())
+    assert alive
+    for state, seconds in ((DOWN, 60.0), (ENDING, 0.3)):
+        monkeypatch.setattr(
+            systemd, "states", lambda units, state=state: dict.fromkeys(units, state)
+        )
+        spent = Deadline(seconds)
+        assert not stopping.await_processes(["a.service"], [alive], spent)
+        assert spent.passed == (state == ENDING)
