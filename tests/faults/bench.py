@@ -163,7 +163,7 @@ class Bench:
 
     def _settled(self, seen: Sight, canary: int) -> Sight:
         """The same a moment later: systemd forgets a unit not before its process is gone."""
-        wait_for(lambda: not look(self.host).left, Deadline(5), 0.2)
+        wait_for(lambda: not look(self.host).left, Deadline(15), 0.2)
         return look(self.host, canary) if seen.left else seen
 
     def _again(self, result: Result, switch: Switch) -> None:

@@ -47,8 +47,8 @@ UNITS = {"memory": "MiB", "used_gpu_memory": "MiB", "utilization": "%", "power":
 
 def main(arguments: list[str]) -> int:
     """Answer as the real one; the exit status."""
-    config = read_config()
-    time.sleep(config.get("delay_seconds", 0))
+    time.sleep(read_config().get("delay_seconds", 0))
+    config = read_config()  # it answers with what is so at the end of its delay
     if fake := config.get("fake"):
         sys.stdout.write(fake.get("stdout", ""))
         sys.stderr.write(fake.get("stderr", ""))
