@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -10,15 +11,15 @@ ENGINES = ("docker", "podman", "nerdctl")
 CALL_SECONDS = 20
 
 
-def ids_of(names: Iterable[str]) -> dict[str, str]:
-    """Full id by name, as far as a container engine knows the name; an id stands for itself."""
-    found = {}
-    for name in names:
-        for engine in _engines():
-            done = _call(CALL_SECONDS, engine, "inspect", "--format", "{{.Id}}", name)
-            if done:
-                found[name] = done.split()[0]
-    return found
+@functools.cache
+def ids_of(names: tuple[str, ...]) -> frozenset[str]:
+    """Full ids, as far as a container engine knows the names.
+
+    Asked once in a process: a release decides again while nothing serves.
+    """
+    asked = [(engine, name) for name in names for engine in _engines()]
+    told = [_call(CALL_SECONDS, e, "inspect", "--format", "{{.Id}}", name) for e, name in asked]
+    return frozenset(line.split()[0] for line in told if line)
 
 
 def stop(names: Iterable[str], seconds: float) -> list[str]:

@@ -80,13 +80,12 @@ def install(
     unit: str,
     unit_digest: str,
     env_digest: str,
-    drop_ins: Sequence[Path] = (),
 ) -> list[Replaced]:
     """Writes unit and environment file and tells systemd; returns what they replaced.
 
     Files that are as wanted already are left alone.
     """
-    prepared = prepare(store, deployment, unit, unit_digest, env_digest, drop_ins=drop_ins)
+    prepared = prepare(store, deployment, unit, unit_digest, env_digest)
     put(store, prepared)
     return list(prepared.replaced)
 

@@ -6,7 +6,7 @@ import os
 import pwd
 from typing import Optional
 
-from . import install, systemd
+from . import containers, install, systemd
 from .devices import Devices, scan
 from .engines import is_engine
 from .gpus import Reading, Row
@@ -76,7 +76,7 @@ def rules_for(store: Store, order: Order, scope: Scope, seen: Landscape) -> Rule
         by_hand=running_units(theirs),
         policy=order.policy,
         users=users_of(ours, seen),
-        also_end=frozenset(order.also_end),
+        also_end=frozenset(order.also_end) | containers.ids_of(order.also_end),
         companions=order.companions,
         login=frozenset(login),
     )

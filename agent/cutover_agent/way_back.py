@@ -18,7 +18,6 @@ UNKILLABLE = "a process that cannot be killed"
 NO_DRIVER = "a driver that no longer answers"
 FAILED = "a roll-back that failed too"
 NOTHING = "nothing to go back to"
-DEAD_ENDS = (UNKILLABLE, NO_DRIVER, FAILED, NOTHING)
 
 
 class WayBack:
