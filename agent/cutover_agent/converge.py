@@ -56,11 +56,14 @@ def decide(order: Order, until: str, seen: Situation) -> str:
         return "join" if last.order == order.digest else "busy"
     if last and not last.outcome:
         return "recover"
-    failed_here = last and last.order == order.digest and last.failed and not last.told
-    if failed_here and until != "staged" and 0 <= seen.since_step < SAME_RUN_SECONDS:
+    here = last if last and last.order == order.digest else None
+    same_run = until != "staged" and 0 <= seen.since_step < SAME_RUN_SECONDS
+    if here and here.failed and not here.told and same_run:
         return "fail"
     if seen.right and seen.healthy:
-        return "pass"
+        # A fast model serves before the later steps of its `up` have come. What they have to tell,
+        # warnings too, is told all the same.
+        return "join" if here and here.outcome == "serving" and same_run else "pass"
     return "stage" if until == "staged" else "start"
 
 

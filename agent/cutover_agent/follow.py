@@ -47,7 +47,8 @@ def follow(journal: Journal, until: str, whole: bool) -> dict[str, Any]:
                 journal.save(attempt)
             raise Failed(explain(journal.order(), attempt))
         if attempt.reached(until):
-            journal.note_step()
+            if until != "serving":  # the last one; there is nothing left to tell
+                journal.note_step()
             return result(attempt.id, attempt.deployment, attempt.evidence)
         if alive:
             orphaned = Deadline(RECOVERY_SECONDS)
