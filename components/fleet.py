@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
-from pulumi.runtime.config import CONFIG, get_config_env
 
-from components.facts import Facts, Question
+from components.facts import question
+from components.gpu_host import GpuHost, GpuHostArgs
+from components.question import Question
+from components.step import Step
 from cutover.advice import advice
 from cutover.catalogue import load_catalogue
 from cutover.errors import ConfigError
@@ -23,21 +25,39 @@ from cutover.selection import active_deployments
 from cutover.settings import Settings, load_settings, private_key, proxy_key
 from cutover.units import Rendered, render_files
 
-if TYPE_CHECKING:
-    from components.step import Step
-
 ALREADY_TOLD = 32
 """Exit status by which Pulumi's Python host knows that the error is on the screen already."""
 
 
-def fleet() -> pulumi.Output[Any]:
-    """Builds every host; wrong config ends the run with our sentences before any connection.
+@dataclass(frozen=True)
+class Plan:
+    """What the config wants of every host."""
 
-    The output is there once everything is registered.
-    """
+    settings: Settings
+    catalogue: Mapping[str, Rendered]
+    """Every deployment, by its name."""
+    active: Mapping[str, Rendered]
+    """What each host shall serve, by the host's name."""
+    keys: Mapping[str, Keys]
+
+    def questions(self) -> dict[str, Question]:
+        """What each host that is still there is asked."""
+        units = [files.deployment.unit for files in self.catalogue.values()]
+        found = {}
+        for name, host in self.settings.hosts.items():
+            if not host.gone:
+                files = self.active[name]
+                order = order_for(name, host, files.deployment, files.unit_text).to_json()
+                others = [unit for unit in units if unit != files.deployment.unit]
+                found[name] = question(host, self.keys[name], order, files.unit_text, others)
+        return found
+
+
+def read(config: Mapping[str, Any]) -> Plan:
+    """Reads stack config and catalogue; what is wrong ends the run with our sentences."""
     file = f"Pulumi.{pulumi.get_stack()}.yaml"
     try:
-        settings = load_settings(stack_config("cutover"), file)
+        settings = load_settings(config, file)
         catalogue = load_catalogue(Path(settings.catalogue))
         active = active_deployments(settings, catalogue, file)
         keys = {
@@ -47,61 +67,36 @@ def fleet() -> pulumi.Output[Any]:
     except ConfigError as error:
         pulumi.log.error(str(error))
         sys.exit(ALREADY_TOLD)
-    files = {
-        name: render_files(deployment, settings.secrets) for name, deployment in catalogue.items()
-    }
-    serves = {host: files[deployment.name] for host, deployment in active.items()}
-    units = [deployment.unit for deployment in catalogue.values()]
-    answers = ask(settings, serves, units, keys) if settings.facts else None
     for deployment in catalogue.values():
         for sentence in advice(deployment):
             pulumi.log.warn(sentence)
-    return build(settings, files, serves, keys, answers)
+    files = {
+        name: render_files(deployment, settings.secrets) for name, deployment in catalogue.items()
+    }
+    return Plan(settings, files, {host: files[each.name] for host, each in active.items()}, keys)
 
 
 def build(
-    settings: Settings,
-    catalogue: Mapping[str, Rendered],
-    active: Mapping[str, Rendered],
-    keys: Mapping[str, Keys],
-    answers: Facts | None,
+    plan: Plan, found: Mapping[str, Answer], provider: pulumi.ProviderResource
 ) -> pulumi.Output[Any]:
-    """Registers the hosts, and exports what each of them serves; the output is their receipts."""
-    # Imported late: the provider's SDK takes a while, and bad config shall be told at once.
-    from components.gpu_host import GpuHost, GpuHostArgs
+    """Registers the hosts, and exports what each of them serves.
 
-    found = answers.answers() if answers else {}
+    `found` has the hosts' answers. The output is there once everything is registered.
+    """
     stop_at_strangers(found)
     moment = int(time.time())
     before: Step | None = None
     done: dict[str, pulumi.Output[Any]] = {}
-    for name, host in settings.hosts.items():
+    for name, host in plan.settings.hosts.items():
         facts = found.get(name, NO_FACTS)
-        args = GpuHostArgs(host, keys[name], catalogue, active[name], facts, moment)
-        gpu_host = GpuHost(name, args, before)
+        args = GpuHostArgs(host, plan.keys[name], plan.catalogue, plan.active[name], facts, moment)
+        gpu_host = GpuHost(name, args, before, provider)
         # One host after the other: a host that fails stops those that come after it.
-        before = None if settings.parallel else gpu_host.serve
+        before = None if plan.settings.parallel else gpu_host.serve
         pulumi.export(name, gpu_host.result)
         done[name] = gpu_host.last.receipt
     fail_for_silent(found, done)
     return pulumi.Output.all(*done.values())
-
-
-def ask(
-    settings: Settings,
-    active: Mapping[str, Rendered],
-    units: Sequence[str],
-    keys: Mapping[str, Keys],
-) -> Facts:
-    """Asks the hosts in the background: the provider's SDK takes as long to import."""
-    questions = {}
-    for name, host in settings.hosts.items():
-        if not host.gone:
-            text = active[name].unit_text
-            order = order_for(name, host, active[name].deployment, text).to_json()
-            others = tuple(unit for unit in units if unit != active[name].deployment.unit)
-            questions[name] = Question(host, keys[name], order, text, others)
-    return Facts(questions)
 
 
 def stop_at_strangers(found: Mapping[str, Answer]) -> None:
@@ -134,19 +129,3 @@ def fail_for_silent(found: Mapping[str, Answer], done: Mapping[str, pulumi.Outpu
         raise pulumi.RunError("\n".join(f"{name}: {text}" for name, text in silent.items()))
 
     pulumi.Output.all(*(each for name, each in done.items() if name not in silent)).apply(fail)
-
-
-def stack_config(namespace: str) -> dict[str, Any]:
-    """Every config value of a namespace, objects decoded, secrets in clear."""
-    found: dict[str, Any] = {**get_config_env(), **CONFIG.get()}
-    prefix = f"{namespace}:"
-    return {
-        key.removeprefix(prefix): _decoded(value)
-        for key, value in found.items()
-        if key.startswith(prefix)
-    }
-
-
-def _decoded(value: str) -> Any:
-    """Objects and lists come as JSON; any other value is the text that the file holds."""
-    return json.loads(value) if value.startswith(("{", "[")) else value

@@ -47,9 +47,15 @@ class GpuHost(pulumi.ComponentResource):
     last: Step
     """The step after which everything of the host is done."""
 
-    def __init__(self, name: str, args: GpuHostArgs, after: Step | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        args: GpuHostArgs,
+        after: Step | None,
+        provider: pulumi.ProviderResource,
+    ) -> None:
         """`after` is the step of another host that this one's cutover waits for."""
-        super().__init__(TYPE, name)
+        super().__init__(TYPE, name, opts=pulumi.ResourceOptions(providers=[provider]))
         host = args.host
         channel = Channel(name, connection(host, args.keys), host.sudo, host.gone, host.protect)
         active = args.active.deployment

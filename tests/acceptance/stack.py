@@ -124,11 +124,15 @@ class Stack:
         """`pulumi destroy`."""
         return self._checked(fails, "destroy", "--yes", "--skip-preview", *options)
 
-    def resources(self) -> list[str]:
-        """What the stack's state holds, the stack itself left out."""
+    def state(self) -> list[dict[str, Any]]:
+        """What Pulumi remembers of each resource, the stack itself left out."""
         value = json.loads(self._run("stack", "export", "--stack", self.name).text)
         found = value["deployment"].get("resources", [])
-        return [each["urn"] for each in found if each["type"] != "pulumi:pulumi:Stack"]
+        return [each for each in found if each["type"] != "pulumi:pulumi:Stack"]
+
+    def resources(self) -> list[str]:
+        """URNs of what the stack's state holds, the stack itself left out."""
+        return [each["urn"] for each in self.state()]
 
     def outputs(self) -> dict[str, Any]:
         """`pulumi stack output`."""

@@ -30,7 +30,7 @@ from tests.acceptance.stack import (
 )
 from tests.faults.inject import wait
 
-UNCHANGED = {"unchanged": 18}
+UNCHANGED = {"unchanged": 19}
 OLDER, NEWER = "1.2.1", "1.2.2"
 COMMAND = "resource-command-v{}"
 
@@ -126,7 +126,12 @@ def renamed_component_types(bench: Bench) -> None:
     renamed = "pulumi.ResourceOptions(aliases=[pulumi.Alias(type_='{}')]{})"
     host, deployment = "cutover:index:GpuHost", "cutover:index:ModelDeployment"
     for file, type_, old, new in (
-        ("gpu_host", host, "(TYPE, name)", f"(TYPE, name, None, {renamed.format(host, '')})"),
+        (
+            "gpu_host",
+            host,
+            "pulumi.ResourceOptions(providers=[provider])",
+            renamed.format(host, ", providers=[provider]"),
+        ),
         (
             "model_deployment",
             deployment,
@@ -162,8 +167,8 @@ def test_a_change_around_a_healthy_model_leaves_its_process_alone(
     bench.stack.up()
     assert (bench.pid, bench.healthy()) == (before, True)
     assert bench.stack.preview("--expect-no-changes").counts == UNCHANGED
-    provider = f"default_{bench.sdk.replace('.', '_')}"
-    assert any(urn.endswith(provider) for urn in bench.stack.resources())
+    providers = [r for r in bench.stack.state() if r["type"] == "pulumi:providers:command"]
+    assert [provider["inputs"]["version"] for provider in providers] == [bench.sdk]
 
 
 def test_an_up_that_was_interrupted_is_finished_by_the_next(bench: Bench) -> None:

@@ -153,7 +153,7 @@ def test_drift_is_shown_repaired_and_gone(drift: Drift, shared: tuple[Stack, Hos
     assert enabled(box) == {UNITS[SGLANG]}
     same = unit(box, UNITS[SGLANG], "MainPID") == process
     assert same == drift.same_process
-    assert serving.preview("--expect-no-changes").counts == {"unchanged": 18}
+    assert serving.preview("--expect-no-changes").counts == {"unchanged": 19}
     assert "--speculative-num-steps 3" in unit(box, UNITS[SGLANG], "ExecStart")
 
 

@@ -24,7 +24,7 @@ def test_a_dead_host_ends_a_destroy_in_time_and_is_taken_out_without_being_conta
     serving = stack
     serving.configure(hosts={"box": settings(box, gone=True)})
     run = serving.up()
-    assert run.counts == {"unchanged": 18}
+    assert run.counts == {"unchanged": 19}
     assert "cannot be asked" not in run.text
     serving.destroy()
     assert serving.resources() == []
@@ -44,12 +44,12 @@ def test_a_dead_host_leaves_while_another_goes_on(
         run = serving.up()
         assert run.counts["deleted"] == 17
         assert serves(second) == MODELS[SGLANG]
-        assert serving.up().counts == {"unchanged": 18}
+        assert serving.up().counts == {"unchanged": 19}
 
 
 def test_what_is_protected_is_not_destroyed_and_keeps_serving(serving: Stack, box: Host) -> None:
     serving.configure(hosts={"box": settings(box, protect=True)})
-    assert serving.up().counts == {"unchanged": 18}
+    assert serving.up().counts == {"unchanged": 19}
     run = serving.destroy(fails=True)
     assert "protect" in run.text
     assert serves(box) == MODELS[SGLANG]

@@ -65,11 +65,11 @@ def test_with_nothing_to_change_no_remote_command_runs(serving: Stack, box: Host
     assert before > 0
     run = serving.up()
     assert logins(box) == before + 1, "one session to ask the host"
-    assert run.counts == {"unchanged": 18}
+    assert run.counts == {"unchanged": 19}
     serving.configure(facts=False)
     run = serving.up()
     assert logins(box) == before + 1, "and none with facts switched off"
-    assert run.counts == {"unchanged": 18}
+    assert run.counts == {"unchanged": 19}
 
 
 def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
@@ -84,7 +84,7 @@ def test_a_switch_previews_and_brings_the_other_model_through_the_gate(
     assert "replace" not in shown
     before = logins(box), remote_commands(box)
     run = serving.up()
-    assert run.counts == {"updated": 8, "unchanged": 10}
+    assert run.counts == {"updated": 8, "unchanged": 11}
     trips = logins(box) - before[0], remote_commands(box) - before[1]
     assert max(trips) <= TRIPS_OF_A_SWITCH and min(trips) == run.counts["updated"] + 1
     assert serves(box) == MODELS[VLLM]
@@ -121,7 +121,7 @@ def test_a_flag_change_of_the_active_deployment_shows_its_line_once_and_restarts
     assert serves(box) == MODELS[SGLANG]
     assert unit(box, UNITS[SGLANG], "MainPID") != before
     assert "--tool-call-parser kimi_k3" in unit(box, UNITS[SGLANG], "ExecStart")
-    assert serving.up().counts == {"unchanged": 18}
+    assert serving.up().counts == {"unchanged": 19}
 
 
 def test_a_change_of_an_inactive_deployment_touches_no_gpu_and_restarts_nothing(
@@ -131,7 +131,7 @@ def test_a_change_of_an_inactive_deployment_touches_no_gpu_and_restarts_nothing(
     seen = events(box)
     serving.edit(VLLM, "enable-auto-tool-choice: true", "enable-auto-tool-choice: false")
     run = serving.up()
-    assert run.counts == {"updated": 2, "unchanged": 16}
+    assert run.counts == {"updated": 2, "unchanged": 17}
     assert unit(box, UNITS[SGLANG], "MainPID") == before
     assert events(box) == seen, "no transaction ran"
     assert "--enable-auto-tool-choice" not in box.read(f"/etc/systemd/system/{UNITS[VLLM]}")

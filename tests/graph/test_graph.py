@@ -50,7 +50,7 @@ def test_everything_of_a_host_is_there_and_belongs_where_a_reader_looks_for_it(
         for child in ("env", "unit", "service"):
             expected[f"box-{deployment}-{child}"] = f"box-{deployment}"
     assert {name: parents[name] for name in expected} == expected
-    assert set(parents) - set(expected) == {"box"}
+    assert set(parents) - set(expected) == {"box", "command"}
 
 
 def test_a_cutover_goes_from_the_puts_over_release_and_gate_to_the_services(
