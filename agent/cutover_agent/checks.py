@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Optional
 
@@ -65,7 +66,12 @@ def _candidate(store: Store, order: Order) -> str:
     return store.text(digest)
 
 
-def gpu_checks(store: Store, order: Order, seen: Landscape) -> tuple[ReleasePlan, list[str]]:
+def gpu_checks(
+    store: Store,
+    order: Order,
+    seen: Landscape,
+    health_of: Callable[[], list[dict[str, str]]] = read_health,
+) -> tuple[ReleasePlan, list[str]]:
     """What the release will end, and why the GPUs or the port would not be free after it."""
     reasons = gpu_reasons(seen.reading, order.host_gpus)
     if reasons:
@@ -75,7 +81,7 @@ def gpu_checks(store: Store, order: Order, seen: Landscape) -> tuple[ReleasePlan
     except ScopeError as problem:
         return ReleasePlan(), [str(problem)]
     plan = plan_for(store, order, scope, seen)
-    health = judge_health(read_health(), scope.uuids, order.bad_remap)
+    health = judge_health(health_of(), scope.uuids, order.bad_remap)
     listeners = ports.read_listeners(order.probe.url, seen.processes)
     reasons = [
         *short_uuids(order, seen.reading),

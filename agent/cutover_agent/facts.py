@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Optional
@@ -25,6 +25,7 @@ from .manifest import (
     path_of,
     state_of,
 )
+from .nvidia_smi import read_health
 from .order import Order
 from .outlook import Wanted, outlook
 from .repair import shown
@@ -39,8 +40,8 @@ GPU_SECONDS = 5.0
 def facts(store: Store, wanted: Optional[Wanted]) -> dict[str, Any]:
     """The host as it is; `wanted` is what the program is about to order, if anything."""
     with ThreadPoolExecutor() as pool:
-        ahead = pool.submit(outlook, store, wanted, GPU_SECONDS)
-        persistence = pool.submit(persistence_mode)
+        health = pool.submit(read_health, GPU_SECONDS)
+        ahead = pool.submit(outlook, store, wanted, GPU_SECONDS, health.result)
         known = store.root.is_dir()
         about_us = _ours(store, wanted.order if wanted else None) if known else {}
         return {
@@ -49,7 +50,7 @@ def facts(store: Store, wanted: Optional[Wanted]) -> dict[str, Any]:
             "memory_mib": memory_mib(),
             "disk_mib": {folder: _free_mib(folder) for folder in ("/", "/models")},
             **about_us,
-            "persistence": persistence.result(),
+            "persistence": persistence_mode(health.result()),
             **ahead.result(),
         }
 
@@ -170,17 +171,10 @@ def _agent_is_not_ours(store: Store) -> bool:
     return path.stem != name or not deploy.is_whole(path)
 
 
-def persistence_mode() -> str:
-    """Whether the driver stays loaded on every card: `on`, `off`, or why it is not known."""
-    query = ["nvidia-smi", "--query-gpu=persistence_mode", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(
-            query, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=GPU_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    modes = set(done.stdout.split())
-    if done.returncode or not modes <= {"Enabled", "Disabled"} or not modes:
+def persistence_mode(gpus: Sequence[Mapping[str, str]]) -> str:
+    """Whether the driver stays loaded on every card: `on`, `off`, or `unknown`."""
+    modes = {gpu.get("persistence_mode", "") for gpu in gpus}
+    if not modes or not modes <= {"Enabled", "Disabled"}:
         return "unknown"
     return "on" if modes == {"Enabled"} else "off"
 

@@ -15,6 +15,7 @@ FIELDS = (
     "fabric.state",
     "fabric.status",
     "gpu_recovery_action",
+    "persistence_mode",
 )
 _UNKNOWN = re.compile(r'Field "([^"]*)" is not a valid field to query')
 _YES = ("yes", "1")

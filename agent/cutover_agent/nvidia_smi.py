@@ -1,4 +1,4 @@
-"""Asks nvidia-smi. One question at a time: on some hosts an answer takes half a minute."""
+"""Asks nvidia-smi. A cutover asks one thing at a time: some hosts take half a minute for it."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -20,6 +21,8 @@ from .services import read_services
 from .store import Store
 from .survey import look
 
+Rows = list[dict[str, str]]
+
 MOST = 16
 """Holders and refusals that are told; a box has 8 GPUs and a few processes on each."""
 
@@ -34,12 +37,19 @@ class Wanted:
     """Names of the other deployments' units."""
 
 
-def outlook(store: Store, wanted: Optional[Wanted], seconds: float) -> dict[str, Any]:
-    """GPUs, who holds them, and what stands in the way of an order."""
-    with ThreadPoolExecutor(1) as pool:
+def outlook(
+    store: Store, wanted: Optional[Wanted], seconds: float, health_of: Callable[[], Rows]
+) -> dict[str, Any]:
+    """GPUs, who holds them, and what stands in the way of an order.
+
+    `seconds` is how long nvidia-smi may take. Unlike a cutover, a preview asks everything at once.
+    """
+    with ThreadPoolExecutor() as pool:
         verified = pool.submit(_verify, wanted)
-        seen = look(read_gpus(seconds), read_rows(seconds), read_services())
-        ahead = _ahead(store, wanted, seen, verified.result()) if wanted else {}
+        gpus, rows = pool.submit(read_gpus, seconds), pool.submit(read_rows, seconds)
+        services = pool.submit(read_services)
+        seen = look(gpus.result(), rows.result(), services.result())
+        ahead = _ahead(store, wanted, seen, verified.result(), health_of) if wanted else {}
     ours = store.units() if store.root.is_dir() else frozenset()
     return {
         "gpus": {
@@ -70,9 +80,15 @@ def _holder(holder: Holder, ours: frozenset[str]) -> dict[str, Any]:
     }
 
 
-def _ahead(store: Store, wanted: Wanted, seen: Landscape, verified: list[str]) -> dict[str, Any]:
+def _ahead(
+    store: Store,
+    wanted: Wanted,
+    seen: Landscape,
+    verified: list[str],
+    health_of: Callable[[], Rows],
+) -> dict[str, Any]:
     order, text = wanted.order, wanted.unit_text
-    plan, faults = checks.gpu_checks(store, order, seen)
+    plan, faults = checks.gpu_checks(store, order, seen, health_of)
     by_hand = compare(store, order.unit, text, "")
     taken_over = by_hand is not None and not by_hand.differences
     written = [*wanted.others, *([] if taken_over else [order.unit])]

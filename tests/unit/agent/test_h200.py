@@ -15,7 +15,7 @@ import pytest
 from cutover_agent.devices import Devices
 from cutover_agent.gate import judge
 from cutover_agent.gpus import parse_gpus, parse_rows
-from cutover_agent.health import FIELDS, Health, judge_health, parse
+from cutover_agent.health import Health, judge_health, parse
 from cutover_agent.holders import Landscape, find_holders, unseen
 from cutover_agent.policy import Rules
 from cutover_agent.processes import Process
@@ -62,4 +62,6 @@ def test_a_monitor_has_the_same_nodes_open_as_a_model_but_maps_none() -> None:
 
 def test_a_healthy_card_is_healthy() -> None:
     answer = RECORDED["health"]["asked"][0]
-    assert judge_health(parse(FIELDS, answer["stdout"]), []) == Health()
+    fields = answer["query"].removeprefix("--query-gpu=").split(",")
+    (card,) = parse(fields, answer["stdout"])
+    assert judge_health([card], []) == Health()
