@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
-from .clock import POLL_SECONDS, Deadline, now
+from .clock import Deadline, now
 from .gpus import Reading
 from .scope import Scope
 
 SAMPLES = 3
 """Readings in a row that must agree: during a release memory can jump down and up again."""
+
+APART_SECONDS = 0.05
+"""At least so far apart they begin: taken all at once, they would be one reading. What a reading
+takes counts, so that a tool that is slow anyhow is not waited for on top."""
 
 MOST_IDLE_MIB = 1024
 """More than this is no idle card: a CUDA context alone takes some hundred MiB."""
@@ -128,7 +132,7 @@ def wait_open(
             tell(f"waiting for {threshold(scope)}: {busy}")
         if not readings[-1].problem:
             deadline.seconds = max(deadline.seconds, (SAMPLES + 1) * (now() - asked))
-        time.sleep(min(POLL_SECONDS, deadline.left))
+        time.sleep(max(0.0, min(asked + APART_SECONDS - now(), deadline.left)))
 
 
 def gate_proof(passage: Passage, scope: Scope, before: Reading) -> dict[str, Any]:

@@ -29,12 +29,12 @@ from .moments import Moments
 from .nvidia_smi import read_gpus
 from .order import Order
 from .refusal import GateClosed, why_closed
-from .release_plan import ReleasePlan, Tree
+from .release_plan import ReleasePlan, Tree, plan_release
 from .scope import Scope, scope_at_hand
 from .serving import NotServing, await_ready, key_of
 from .shared_memory import free_share
 from .store import Serving, Store
-from .survey import look_again, plan_for, survey, uids_of
+from .survey import look_again, plan_for, rules_for, survey, uids_of
 from .sweep import Sweep
 
 STEADY_SECONDS = 2
@@ -80,14 +80,15 @@ class Phases:
         """Ends what holds the GPUs and clears what it left; returns the reading before that."""
         seen = survey()
         scope = scope_at_hand(order, seen.reading)
-        plan = plan_for(self.store, order, scope, seen)
+        rules = rules_for(self.store, order, scope, seen)
+        plan, before = plan_release(seen, rules), seen.reading
         self.lent = frozenset(g.uuid for g in seen.reading.gpus if g.index in plan.lent)
         uids = uids_of(self.store, plan, seen)
         self._stop(plan, order, seen)
         deadline = Deadline(order.deadlines.release)
         for _ in range(ROUNDS):
             seen = look_again(seen)
-            trees = plan_for(self.store, order, scope, seen).end
+            trees = plan_release(seen, rules.all_stopped()).end
             trees += stopping.outliving(plan.stop, seen.processes)
             kill = order.deadlines.kill
             if not trees or deadline.left < kill:
@@ -95,7 +96,7 @@ class Phases:
             self._end(trees, patience(order.deadlines.stop, deadline.left, kill), kill)
         self.sweep = Sweep(uids, wall())
         self.sweep.begin()
-        return seen.reading
+        return before
 
     def _stop(self, plan: ReleasePlan, order: Order, seen: Landscape) -> None:
         deadline = Deadline(order.deadlines.stop)

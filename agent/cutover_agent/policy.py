@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Callable, Optional
 
 from .cgroup import users_service_of
@@ -44,6 +44,10 @@ class Rules:
     """Units that are stopped too, and whether they are started again."""
     login: frozenset[int] = frozenset()
     """The agent and its ancestors."""
+
+    def all_stopped(self) -> Rules:
+        """The rules once every unit that ran is known to be down: what is in it was left behind."""
+        return replace(self, running=frozenset(), by_hand=frozenset())
 
 
 @dataclass(frozen=True)

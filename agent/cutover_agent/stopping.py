@@ -9,7 +9,7 @@ from .clock import Deadline, wait_for
 from .ending import await_death
 from .processes import Process
 from .release_plan import Tree
-from .systemd import Unkillable
+from .systemd import UnitState, Unkillable
 
 LOOK_SECONDS = 0.25
 """How often systemd is asked whether units are down whose processes still live."""
@@ -40,22 +40,37 @@ def finish(units: Sequence[str], deadline: Deadline, kill: float) -> list[str]:
     At the deadline their processes are killed, whatever the units themselves say about it. Raises
     Unkillable when even that does not end one within `kill` seconds.
     """
-    lines, late = [], []
-    for unit in units:
-        if not wait_for(lambda unit=unit: systemd.state(unit).down, deadline):  # type: ignore[misc]
-            systemd.call("kill", "--signal=SIGKILL", unit, check=False)
-            late.append(unit)
-    killed = Deadline(kill)
-    for unit in units:
-        if not wait_for(lambda unit=unit: systemd.state(unit).down, killed):  # type: ignore[misc]
+    states = _await_down(units, deadline)
+    late = [unit for unit, state in states.items() if not state.down]
+    for unit in late:
+        systemd.call("kill", "--signal=SIGKILL", unit, check=False)
+    if late:
+        states = _await_down(units, Deadline(kill))
+    lines = []
+    for unit, state in states.items():
+        if not state.down:
             raise Unkillable(
                 f"{unit} does not end even after SIGKILL: a process of it hangs in the kernel, "
                 "reset the GPU (nvidia-smi --gpu-reset) or reboot the host"
             )
-        slow = unit in late or systemd.state(unit).result == "timeout"
+        slow = unit in late or state.result == "timeout"
         how = f"did not stop within {deadline.seconds:.0f} s and was killed"
         lines.append(f"{unit} {how}" if slow else f"{unit} is stopped")
     return lines
+
+
+def _await_down(units: Sequence[str], deadline: Deadline) -> dict[str, UnitState]:
+    """How the units are once all of them are down, or time is up: one question as a rule, because
+    nothing serves meanwhile.
+    """
+    seen: dict[str, UnitState] = {}
+
+    def down() -> bool:
+        seen.update(systemd.states(list(units)))
+        return all(state.down for state in seen.values())
+
+    wait_for(down, deadline)
+    return seen
 
 
 def outliving(units: Collection[str], processes: Mapping[int, Process]) -> tuple[Tree, ...]:

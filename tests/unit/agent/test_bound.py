@@ -14,7 +14,7 @@ from cutover_agent.ending import Ended
 from cutover_agent.order import Deadlines, Hooks, Order, Probe
 from cutover_agent.release_plan import ReleasePlan, Tree
 from cutover_agent.store import Store
-from tests.unit.agent.samples import VLLM, landscape, order, process
+from tests.unit.agent.samples import VLLM, landscape, order, process, rules
 
 SHORT = Deadlines(stop=200, release=300, gate=400, load=500, smoke=600, settle=700, kill=30)
 STOP, RELEASE = 200 + 30, 200 + 10 + 30 + 30
@@ -103,7 +103,8 @@ def test_a_release_that_never_comes_to_an_end_takes_no_longer_than_its_two_terms
     monkeypatch.setattr(clock, "now", lambda: time)
     monkeypatch.setattr(phases, "survey", lambda: seen)
     monkeypatch.setattr(phases, "look_again", lambda _: seen)
-    monkeypatch.setattr(phases, "plan_for", lambda *_: ReleasePlan(end=(Tree(born, (born,)),)))
+    monkeypatch.setattr(phases, "rules_for", lambda *_: rules())
+    monkeypatch.setattr(phases, "plan_release", lambda *_: ReleasePlan(end=(Tree(born, (born,)),)))
     monkeypatch.setattr(phases, "uids_of", lambda *_: frozenset())
     monkeypatch.setattr(phases, "end_trees", end)
     store = Store(tmp_path)

@@ -60,6 +60,30 @@ def test_memory_that_jumps_down_and_up_again_does_not_open_it_early() -> None:
     assert next(series) == 12345  # it did not read on either
 
 
+@pytest.mark.parametrize(("takes", "asked"), [(0.0, [0.0, 0.05, 0.1]), (0.08, [0.0, 0.08, 0.16])])
+def test_readings_begin_apart_and_what_one_takes_counts(
+    takes: float, asked: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    time = 0.0
+    seen: list[float] = []
+
+    def read() -> Reading:
+        nonlocal time
+        seen.append(time)
+        time += takes
+        return FREE
+
+    def sleep(seconds: float) -> None:
+        nonlocal time
+        time += seconds
+
+    for module in (clock, gate):
+        monkeypatch.setattr(module, "now", lambda: time)
+    monkeypatch.setattr("time.sleep", sleep)
+    assert wait_open(read, scope(FREE), 5, lambda _: None).verdict.open
+    assert seen == pytest.approx(asked)
+
+
 def test_a_gate_that_never_opens_ends_at_its_deadline_and_says_why() -> None:
     passage = wait_open(lambda: BUSY, scope(BUSY), 0.2, lambda _: None)
     assert not passage.verdict.open

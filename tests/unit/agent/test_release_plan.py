@@ -52,6 +52,16 @@ def test_leftovers_in_a_unit_of_ours_that_is_down_are_ended_whatever_their_name(
     assert ended(plan(landscape(holder(left)))) == {102: {102}}
 
 
+def test_what_is_in_a_unit_that_ran_and_was_stopped_is_ended() -> None:
+    units = frozenset({"vllm-small.service"})
+    before = rules(ours=OURS, running=units, by_hand=frozenset({"theirs.service"}))
+    left = process(102, "python3", "-c", "spawn", unit="vllm-small.service")
+    seen = landscape(holder(left))
+    assert plan_release(seen, before).stop and not plan_release(seen, before).end
+    after = plan_release(seen, before.all_stopped())
+    assert (ended(after), after.units) == ({102: {102}}, ())
+
+
 @pytest.mark.parametrize(
     "unit", ["ssh.service", "session-3.scope", "user@1000.service", "cron.service"]
 )

@@ -20,7 +20,7 @@ class Unit:
 
     def __init__(self, ends: str, patch: pytest.MonkeyPatch) -> None:
         self.ends, self.called = ends, list[tuple[str, ...]]()
-        patch.setattr(systemd, "state", lambda _: self.state)
+        patch.setattr(systemd, "states", lambda units: dict.fromkeys(units, self.state))
         patch.setattr(systemd, "call", lambda *words, **_: self.called.append(words))
 
     @property
@@ -39,6 +39,21 @@ class Unit:
 def test_how_a_unit_ended_is_told(ends: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Unit(ends, monkeypatch)
     assert stopping.finish(["a.service"], Deadline(0.1), 0.1) == [says]
+
+
+def test_systemd_is_asked_once_about_all_units_that_are_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[list[str]] = []
+
+    def states(units: list[str]) -> dict[str, UnitState]:
+        asked.append(units)
+        return dict.fromkeys(units, DOWN)
+
+    monkeypatch.setattr(systemd, "states", states)
+    said = stopping.finish(["a.service", "b.service"], Deadline(5), 5)
+    assert said == ["a.service is stopped", "b.service is stopped"]
+    assert asked == [["a.service", "b.service"]]
 
 
 def test_a_unit_that_sigkill_does_not_end_is_the_dead_end_of_that_name(
