@@ -56,14 +56,16 @@ class Question:
     order: str
     """JSON."""
     unit_text: str
+    env_text: str
+    """The environment file, secrets included: it travels on standard input only."""
     others: tuple[str, ...]
     """Units of the other deployments."""
 
     @property
     def line(self) -> str:
         """What the agent reads."""
-        order = json.loads(self.order)
-        return json.dumps({"order": order, "unit_text": self.unit_text, "others": self.others})
+        texts = {"unit_text": self.unit_text, "env_text": self.env_text}
+        return json.dumps({"order": json.loads(self.order), **texts, "others": self.others})
 
 
 class Facts:

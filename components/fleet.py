@@ -97,10 +97,11 @@ def ask(
     questions = {}
     for name, host in settings.hosts.items():
         if not host.gone:
-            text = active[name].unit_text
-            order = order_for(name, host, active[name].deployment, text).to_json()
-            others = tuple(unit for unit in units if unit != active[name].deployment.unit)
-            questions[name] = Question(host, keys[name], order, text, others)
+            files = active[name]
+            order = order_for(name, host, files.deployment, files.unit_text).to_json()
+            texts = (files.unit_text, files.environment_text)
+            others = tuple(unit for unit in units if unit != files.deployment.unit)
+            questions[name] = Question(host, keys[name], order, *texts, others)
     return Facts(questions)
 
 

@@ -17,7 +17,7 @@ BY_HAND = """\
 Description=MiniMax, set up by hand
 
 [Service]
-Environment=NCCL_DEBUG=WARN
+Environment=NCCL_DEBUG=WARN HF_TOKEN=by-hand
 ExecStart=/opt/vllm/bin/python3 -m vllm.entrypoints.openai.api_server --port 8000 --host 0.0.0.0 \\
   --model /models/MiniMax-M2.5 --served-model-name minimax-m2.5 --tensor-parallel-size 8 \\
   {options}
@@ -60,7 +60,11 @@ def await_model(box: Host) -> None:
 def test_an_equal_unit_is_taken_over_with_its_process_and_what_ours_adds_is_told(
     by_hand: Stack, box: Host
 ) -> None:
-    by_hand.edit(VLLM, "timeouts:", "env:\n  NCCL_DEBUG: WARN\n\ntimeouts:")
+    both = "secrets: [HF_TOKEN]\nenv:\n  NCCL_DEBUG: WARN\n\n"
+    by_hand.edit(VLLM, "timeouts:", f"{both}timeouts:")
+    by_hand.configure(secrets={"HF_TOKEN": "another"})
+    assert "differs, so it is restarted: variable HF_TOKEN: another value" in by_hand.preview().text
+    by_hand.configure(secrets={"HF_TOKEN": "by-hand"})
     process = unit(box, UNITS[VLLM], "MainPID")
     said = f"{UNITS[VLLM]} was written by hand and runs the same: "
     shown = by_hand.preview().text
