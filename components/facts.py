@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import shlex
+import socket
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -114,6 +115,12 @@ def _why_not(error: BaseException, hop: Host | Proxy, where: str, pin: str) -> N
         return NoFacts(f"{where}{hop.user} is not let in with this key")
     if isinstance(error, TimeoutError):
         return NoFacts(f"{where}no answer within {ANSWER_SECONDS} s")
+    if isinstance(error, ConnectionRefusedError):
+        return NoFacts(f"{where}{hop.address}:{hop.port} refuses connections")
+    if isinstance(error, socket.gaierror):
+        return NoFacts(f"{where}nobody knows the name {hop.address}")
+    if isinstance(error, asyncssh.KeyImportError):
+        return NoFacts(f"{where}its key cannot be opened, see key and key_passphrase: {error}")
     if isinstance(error, (OSError, asyncssh.Error, ValueError)):
         return NoFacts(where + (str(error).partition("\n")[0] or type(error).__name__))
     raise error
@@ -132,7 +139,8 @@ async def _answer(question: Question, archive: build.Archive) -> Answer:
             opened.push_async_exit(tunnel)
         connection = await _connect(host, question.keys.host, host.key_passphrase, tunnel)
         opened.push_async_exit(connection)
-        return await _talk(connection, question, archive)
+        line = await _talk(connection, question, archive)
+        return line if isinstance(line, NoFacts) else parse(line, _key(connection), _key(tunnel))
 
 
 async def _connect(
@@ -172,7 +180,10 @@ async def _keys(key: str | None, passphrase: str | None) -> list[Any]:
     path = os.environ.get("SSH_AUTH_SOCK")
     if not path:
         raise ValueError("there is neither a key nor an SSH agent")
-    return list(await (await asyncssh.connect_agent(path)).get_keys())
+    try:
+        return list(await (await asyncssh.connect_agent(path)).get_keys())
+    except OSError as error:
+        raise ValueError(f"the SSH agent does not answer at {path}: {error.strerror}") from None
 
 
 def _algorithms(name: str) -> list[str]:
@@ -181,7 +192,7 @@ def _algorithms(name: str) -> list[str]:
 
 async def _talk(
     connection: asyncssh.SSHClientConnection, question: Question, archive: build.Archive
-) -> Answer:
+) -> str | NoFacts:
     script = _ASK.format(name=archive.digest[:16], send=SEND, borrow=shlex.quote(_BORROW))
     words = ["sudo", "-n", "sh", "-c", script] if question.host.uses_sudo else ["sh", "-c", script]
     command = ASK_SUDO * question.host.uses_sudo + shlex.join(words)
@@ -194,5 +205,10 @@ async def _talk(
         if not line.strip():
             said = (await process.stderr.read(2000)).strip().splitlines()
             return NoFacts(said[-1] if said else "its agent says nothing")
-    shown = connection.get_server_host_key()
-    return parse(line, shown.export_public_key().decode().strip() if shown else "")
+    return str(line)
+
+
+def _key(connection: asyncssh.SSHClientConnection | None) -> str:
+    """The key that a machine has shown, as in its .pub file."""
+    shown = connection.get_server_host_key() if connection else None
+    return shown.export_public_key().decode().strip() if shown else ""

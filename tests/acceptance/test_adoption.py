@@ -112,6 +112,12 @@ def test_a_unit_that_differs_is_replaced_and_is_the_way_back_as_it_was(
     assert enabled(box) == {UNITS[VLLM]}
     assert unit(box, UNITS[VLLM], "Nice") == "5"
     assert f"{UNITS[VLLM]} was written by hand and differs" in by_hand.preview().text
+    process = unit(box, UNITS[VLLM], "MainPID")
+    by_hand.destroy()
+    assert unit(box, UNITS[VLLM], "MainPID") == process, "it is none of ours"
+    assert (box.exec(files).stdout, enabled(box)) == (before, {UNITS[VLLM]})
+    left = ["sh", "-c", "ls -d /var/lib/cutover /etc/cutover /etc/systemd/system/*sglang*"]
+    assert box.exec(left, check=False).stdout == ""
 
     box.write("/etc/practice/engine.json", "{}")
     by_hand.up()

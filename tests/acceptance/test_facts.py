@@ -72,6 +72,7 @@ def test_a_first_preview_needs_no_host(tmp_path: Path) -> None:
     stack.configure(active=SGLANG, hosts={"box": {"address": "nowhere.invalid", "gpus": 8}})
     run = stack.preview()
     assert re.search(r"\+ \d+ to create", run.text), run.text
+    assert "box: no key is pinned for nowhere.invalid" in run.text
     assert "warning: box: the host cannot be asked: " in run.text
 
 
