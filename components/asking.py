@@ -12,9 +12,11 @@ import os
 import pickle
 import shlex
 import signal
+import socket
 import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from typing import Any
 
 from components.question import Agent, Login, Question, Reply
@@ -78,6 +80,13 @@ def _why_not(error: BaseException, hop: Login, where: str, pin: str) -> Reply:
         return Reply(reason=f"{where}{hop.user} is not let in with this key")
     if isinstance(error, TimeoutError):
         return Reply(reason=f"{where}no answer within {ANSWER_SECONDS} s")
+    if isinstance(error, ConnectionRefusedError):
+        return Reply(reason=f"{where}{hop.address}:{hop.port} refuses connections")
+    if isinstance(error, socket.gaierror):
+        return Reply(reason=f"{where}nobody knows the name {hop.address}")
+    if isinstance(error, asyncssh.KeyImportError):
+        told = f"{where}its key cannot be opened, see key and key_passphrase: {error}"
+        return Reply(reason=told)
     if isinstance(error, (OSError, asyncssh.Error, ValueError)):
         return Reply(reason=where + (str(error).partition("\n")[0] or type(error).__name__))
     raise error
@@ -94,7 +103,8 @@ async def _answer(question: Question, agent: Agent) -> Reply:
             opened.push_async_exit(tunnel)
         connection = await _connect(question.login, tunnel)
         opened.push_async_exit(connection)
-        return await _talk(connection, question, agent)
+        reply = await _talk(connection, question, agent)
+        return replace(reply, host_key=_key(connection), jump_key=_key(tunnel))
 
 
 async def _connect(
@@ -127,7 +137,10 @@ async def _keys(login: Login) -> list[Any]:
     path = os.environ.get("SSH_AUTH_SOCK")
     if not path:
         raise ValueError("there is neither a key nor an SSH agent")
-    return list(await (await asyncssh.connect_agent(path)).get_keys())
+    try:
+        return list(await (await asyncssh.connect_agent(path)).get_keys())
+    except OSError as error:
+        raise ValueError(f"the SSH agent does not answer at {path}: {error.strerror}") from None
 
 
 def _algorithms(name: str) -> list[str]:
@@ -149,8 +162,13 @@ async def _talk(
         if not line.strip():
             said = (await process.stderr.read(2000)).strip().splitlines()
             return Reply(reason=said[-1] if said else "its agent says nothing")
-    shown = connection.get_server_host_key()
-    return Reply(line, shown.export_public_key().decode().strip() if shown else "")
+    return Reply(line)
+
+
+def _key(connection: asyncssh.SSHClientConnection | None) -> str:
+    """The key that a machine has shown, as in its .pub file."""
+    shown = connection.get_server_host_key() if connection else None
+    return shown.export_public_key().decode().strip() if shown else ""
 
 
 def main() -> None:

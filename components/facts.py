@@ -8,7 +8,7 @@ import json
 import pickle
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,14 +43,19 @@ class Asker:
         return {name: _answer(reply) for name, reply in pickle.loads(replies).items()}
 
 
-def question(host: Host, keys: Keys, order: str, unit_text: str, others: list[str]) -> Question:
-    """What one host is asked; `order` is JSON, `others` are the units of other deployments."""
+def question(
+    host: Host, keys: Keys, order: str, texts: Mapping[str, str], others: Sequence[str]
+) -> Question:
+    """What one host is asked; `order` is JSON, `others` are the units of other deployments.
+
+    Of the `texts` the environment file has secrets: they travel on standard input only.
+    """
     login = Login(host.address, host.port, host.user, host.host_key, keys.host, host.key_passphrase)
     jump, hop = None, host.proxy
     if hop:
         phrase = None if hop.key_file else host.key_passphrase
         jump = Login(hop.address, hop.port, hop.user, hop.host_key, keys.proxy, phrase)
-    line = json.dumps({"order": json.loads(order), "unit_text": unit_text, "others": others})
+    line = json.dumps({"order": json.loads(order), **texts, "others": others})
     return Question(login, jump, host.uses_sudo, line)
 
 
@@ -59,4 +64,4 @@ def _answer(reply: Reply) -> Answer:
 
     if reply.reason:
         return NoFacts(reply.reason, reply.stranger, reply.address)
-    return parse(reply.line, reply.host_key)
+    return parse(reply.line, reply.host_key, reply.jump_key)

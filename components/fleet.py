@@ -49,7 +49,8 @@ class Plan:
                 files = self.active[name]
                 order = order_for(name, host, files.deployment, files.unit_text).to_json()
                 others = [unit for unit in units if unit != files.deployment.unit]
-                found[name] = question(host, self.keys[name], order, files.unit_text, others)
+                texts = {"unit_text": files.unit_text, "env_text": files.environment_text}
+                found[name] = question(host, self.keys[name], order, texts, others)
         return found
 
 

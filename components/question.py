@@ -39,10 +39,11 @@ class Agent:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back: the agent's line and the key that the host has shown, or why nothing did."""
+    """What came back: the agent's line and the keys that the machines have shown, or why not."""
 
     line: str = ""
     host_key: str = ""
+    jump_key: str = ""
     reason: str = ""
     stranger: str = ""
     """Field of the pin that differs from the key shown, and where that was."""

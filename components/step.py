@@ -85,8 +85,9 @@ class Step:
                 protect=channel.protect and keeps_serving,
             ),
         )
+        who = "`pulumi up`" if pulumi.runtime.is_dry_run() else "this `up`"
         for reason in repair.reasons:
-            pulumi.log.warn(f"{channel.host}: {reason}: `pulumi up` repairs it", self.command)
+            pulumi.log.warn(f"{channel.host}: {reason}: {who} repairs it", self.command)
 
     @property
     def result(self) -> pulumi.Output[dict[str, Any]]:

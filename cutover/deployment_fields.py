@@ -93,7 +93,7 @@ _COUNT_OR_NAMES = {
 }
 _VALUE = {"type": ["string", "number", "boolean", "array", "object", "null"]}
 
-ServedName = Annotated[str, matching(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")]
+ServedName = Annotated[str, matching(r"/?[A-Za-z0-9][A-Za-z0-9._:/@+-]*")]
 OptionName = Annotated[str, AfterValidator(option_name)]
 OptionValue = Annotated[Any, AfterValidator(option_value), WithJsonSchema(_VALUE)]
 UrlPath = Annotated[str, matching(r"/[A-Za-z0-9._~/-]*")]

@@ -20,6 +20,8 @@ class Facts:
     value: Mapping[str, Any]
     host_key: str = ""
     """The key that the host has shown, as in its .pub file."""
+    proxy_key: str = ""
+    """The same of its jump host."""
 
     @property
     def known(self) -> bool:
@@ -68,7 +70,7 @@ NO_REPAIR = Repair(known=True)
 """Of a step whose work cannot drift by itself."""
 
 
-def parse(text: str, host_key: str = "") -> Answer:
+def parse(text: str, host_key: str = "", proxy_key: str = "") -> Answer:
     """The agent's JSON; NoFacts where it is none that this program understands."""
     try:
         value = json.loads(text)
@@ -77,7 +79,7 @@ def parse(text: str, host_key: str = "") -> Answer:
         return NoFacts("its agent gives no facts that can be read")
     if version != VERSION:
         return NoFacts(f"its facts have version {version}, this program reads {VERSION}")
-    return Facts(value, " ".join(host_key.split()[:2]))
+    return Facts(value, *(" ".join(key.split()[:2]) for key in (host_key, proxy_key)))
 
 
 def put_root(kind: str, deployment: str) -> str:

@@ -18,9 +18,13 @@ RESTART_SECONDS = 20
 def sentences(facts: Facts, order: Order) -> list[str]:
     """What an operator should know before `up`, the most important first; no line breaks."""
     value = facts.value
-    lines = [_headline(value, order)]
+    lines = [_headline(value, order), *filter(None, [value.get("again")])]
     lines += [f"`stage` would refuse: {reason}" for reason in value.get("refusals", ())]
     lines += _by_hand(value.get("by_hand"), order)
+    if will_switch(value, order):
+        ours = f"stops {serves['unit']}" if (serves := value.get("serves")) else ""
+        lines += [f"the cutover {act}" for act in value.get("ends", ()) if act != ours]
+        lines += value.get("warnings", ())
     foreign = [holder for holder in value["holders"] if not holder["ours"]]
     if foreign:
         lines.append(f"GPUs are also held by {_listed([_holder(each) for each in foreign])}")
@@ -47,22 +51,22 @@ def _by_hand(found: Mapping[str, Any] | None, order: Order) -> list[str]:
 
 def will_switch(value: Mapping[str, Any], order: Order) -> bool:
     """Whether an `up` stops what serves, as far as the facts tell."""
-    serves = value.get("serves")
-    return not serves or serves["unit_digest"] != order.unit_digest or not serves["healthy"]
+    serves, by_hand = value.get("serves"), value.get("by_hand")
+    if not serves:
+        return not by_hand or bool(by_hand["differences"])
+    other = serves["unit_digest"] != order.unit_digest or bool(value.get("again"))
+    return other or not (serves["healthy"] or serves["loading"])
 
 
 def _headline(value: Mapping[str, Any], order: Order) -> str:
-    serves = value.get("serves")
-    by_hand = value.get("by_hand")
-    if not serves and by_hand and not by_hand["differences"]:
-        return f"{order.unit} serves {order.deployment}"
     if value.get("busy"):
         return f"a cutover to {value['busy']} is under way: wait for its end"
+    serves = value.get("serves")
+    if not will_switch(value, order):
+        used = value["gpus"]["used_mib"]
+        return _serving(serves, used) if serves else f"{order.unit} serves {order.deployment}"
     now = _serving(serves, value["gpus"]["used_mib"]) if serves else "nothing of ours serves"
-    if serves and not will_switch(value, order):
-        return now
-    back = value.get("way_back") or "there is no way back"
-    return f"{now} -> {order.deployment}; {_cost(order, value, serves, back)}"
+    return f"{now} -> {order.deployment}; {_cost(order, value, serves)}"
 
 
 def _serving(serves: Mapping[str, Any], used: Sequence[int]) -> str:
@@ -79,32 +83,28 @@ def _serving(serves: Mapping[str, Any], used: Sequence[int]) -> str:
     return f"{name} {health} ({', '.join(about)})"
 
 
-def _cost(
-    order: Order, value: Mapping[str, Any], serves: Mapping[str, Any] | None, way_back: str
-) -> str:
-    limits = order.deadlines
-    once = limits.stop + limits.release + limits.gate + limits.load + limits.smoke
-    usual = _usual(order.deployment, value)
-    if not usual:
-        usual = f"how long nothing serves is not known yet (at most {duration(once)})"
-    if not serves or serves["seconds"] is None:
-        return f"{usual.replace('nothing serves for', 'ready in')}; {way_back}"
-    longest = duration(value["bound"])
-    return f"{usual}, at most {longest} if it fails; back to {serves['deployment']} on failure"
+def _cost(order: Order, value: Mapping[str, Any], serves: Mapping[str, Any] | None) -> str:
+    runs = serves and serves["seconds"] is not None
+    stops = "nothing serves for" if runs or value.get("ends") else "ready in"
+    longest = f"at most {duration(value['bound'])} if it fails"
+    back = value.get("way_back") or "there is no way back"
+    if serves and runs:
+        back = f"back to {serves['deployment']} on failure"
+    return f"{stops} {_usual(order, value)}, {longest}; {back}"
 
 
-def _usual(deployment: str, value: Mapping[str, Any]) -> str:
-    """How long nothing serves, from what the host measured last; empty where it has not."""
-    load = value.get("loads", {}).get(deployment)
+def _usual(order: Order, value: Mapping[str, Any]) -> str:
+    """How long nothing serves, from what the host measured last, or at least the load's limit."""
+    load = value.get("loads", {}).get(order.deployment)
     if load is None:
-        return ""
-    parts = value.get("phases", {}).get(deployment, {})
+        return f"a time not measured yet (load at most {duration(order.deadlines.load)})"
+    parts = value.get("phases", {}).get(order.deployment, {})
     told, down = f"load {duration(load)}", load + RESTART_SECONDS
     if parts:
         down = sum(parts.get(part, 0.0) for part in DOWN)
         if parts.get("weights"):
             told += f", of it {duration(parts['weights'])} for the weights"
-    return f"nothing serves for about {duration(down)} ({told} last time)"
+    return f"about {duration(down)} ({told} last time)"
 
 
 def _holder(holder: Mapping[str, Any]) -> str:

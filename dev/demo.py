@@ -45,9 +45,10 @@ def main() -> None:
     run(f"ask {SECOND}: {QUESTION}", ask(host))
     seconds = time.monotonic() - began
     print(f"\n{SECOND} serves at http://{host.address}:8000 ({seconds:.0f} s in all). Next:")
-    print('  eval "$(make -s env)"; pulumi up --stack sandbox      # by hand')
-    print("  python3 dev/sandbox enter practice cutover log         # what the host did")
-    print("  make stop                                              # stop the practice host")
+    config = f"--config-file {CONFIG.relative_to(ROOT)}"
+    print(f'  eval "$(make -s env)"; pulumi preview --stack {STACK} {config}  # by hand')
+    print("  python3 dev/sandbox enter practice cutover log  # what the host did")
+    print("  make stop                                       # stop the practice host")
 
 
 def practice_host() -> Host:

@@ -115,7 +115,8 @@ def _facts(store: Store, arguments: argparse.Namespace) -> int:
 
 def _wanted(request: dict[str, Any]) -> Wanted:
     order = Order.from_json(json.dumps(request["order"]))
-    return Wanted(order, request["unit_text"], tuple(request["others"]))
+    texts = (request["unit_text"], request["env_text"])
+    return Wanted(order, *texts, tuple(request["others"]))
 
 
 def _export(store: Store, arguments: argparse.Namespace) -> int:

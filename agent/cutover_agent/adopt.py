@@ -45,7 +45,7 @@ class Comparison:
 def compare(store: Store, unit: str, text: str, secrets: str) -> Optional[Comparison]:
     """Compares a hand-written unit that runs; None where there is none.
 
-    `secrets` is the text of the deployment's environment file; empty leaves them out.
+    `secrets` is the text of the deployment's environment file.
     """
     path = UNITS / unit
     if path.is_symlink() or not path.is_file() or str(path) in store.installed():

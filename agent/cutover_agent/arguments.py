@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 
 def grouped(argv: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The program, and each option with its values; `--a=b` is taken apart.
 
-    A word that begins with a dash and a digit is a value.
+    A word that begins with a dash and a digit is a value; `-m` behind an interpreter is a part of
+    the program.
     """
     program: list[str] = []
     options: list[list[str]] = []
-    for word in argv:
-        if word.startswith("--"):
+    for position, word in enumerate(argv):
+        if word.startswith("--") or (position > 1 and re.match("-[A-Za-z]", word)):
             name, equals, value = word.partition("=")
             options.append([name, value] if equals else [name])
         else:

@@ -17,7 +17,7 @@ from .history import make_room
 from .nvidia_smi import read_gpus
 from .order import Order
 from .previous import way_back
-from .serving import is_healthy, is_right, key_of
+from .serving import is_healthy, is_right, key_of, why_again
 from .store import Store
 
 SAME_RUN_SECONDS = 60
@@ -138,9 +138,9 @@ def stage(store: Store, order: Order) -> dict[str, Any]:
     plan = check(store, order)
     serving, back = way_back(store, order, plan)
     say(f"{serving.order.deployment if serving else 'nothing'} -> {order.deployment}")
-    for line in (*plan.summary(), *_why_again(store, order)):
+    again = why_again(order, store.put_digest("env", order.deployment), store.serving())
+    for line in filter(None, (*plan.summary(), again, back)):
         say(line)
-    say(back)
     asked = now()
     read_gpus()
     promised = bound(order, serving.order if serving else None, now() - asked)
@@ -158,18 +158,6 @@ def _tell_untold(store: Store) -> None:
         say(f"the last cutover to {last.deployment} failed when nobody listened: {reason}")
         last.told = True
         journal.save(last)
-
-
-def _why_again(store: Store, order: Order) -> list[str]:
-    """Why a model that serves is started again although its unit is the same."""
-    serving = store.serving()
-    if serving is None or serving.order.unit_digest != order.unit_digest:
-        return []
-    if serving.stale:
-        return [f"{order.unit} runs with what was edited on the host: it starts anew without that"]
-    if serving.env_digest != store.put_digest("env", order.deployment):
-        return [f"the secrets of {order.deployment} have changed: it starts anew to get them"]
-    return []
 
 
 def passed(store: Store, order: Order) -> dict[str, Any]:

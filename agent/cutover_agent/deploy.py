@@ -58,6 +58,22 @@ def _settle_recovery() -> None:
     systemd.call("enable", recovery.UNIT)
 
 
+def difference(name: str) -> str:
+    """What of the archive of that name, or of what finishes its work, is not as `settle` left it;
+    empty where all is, or nothing was settled yet.
+    """
+    archive = Path(os.path.realpath(LINK))
+    if name and (archive.stem != name or not is_whole(archive)):
+        return "the agent on the host is not the one that was installed"
+    # Another version, which is not installed here, may know another text.
+    unit, ours = UNITS / recovery.UNIT, own_archive() == archive
+    is_there = read_text(unit) == recovery.TEXT if ours else unit.is_file()
+    starts = (UNITS / "multi-user.target.wants" / recovery.UNIT).is_symlink()
+    if name and not (is_there and starts):
+        return f"{recovery.UNIT} is not as it was installed: nothing finishes what breaks off"
+    return ""
+
+
 def is_whole(archive: Path) -> bool:
     """Whether an archive is there and holds what its name, the start of its digest, says."""
     try:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from .manifest import EDITED, MISSING, Loaded
+from .manifest import EDITED, MISSING, OPEN, Loaded
 from .repairs import STAGE, root_of
 
 CRASHES = 2
@@ -23,10 +23,13 @@ class Found:
     deployment: str
     unit: str
     unit_file: str
-    env_file: str
+    env_files: Mapping[str, str]
+    """By path."""
     drop_ins: tuple[str, ...]
     """Path and contents of each, for people."""
     loaded: Loaded
+    edit: str = ""
+    """What was changed in its unit, for people."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,9 @@ def drifted(found: Sequence[Found], committed: Optional[Committed], expects: str
     """
     drift: Drift = {}
     for one in found:
-        _add(drift, root_of("env", one.deployment), _file(one.env_file, "the environment file"))
-        _add(drift, root_of("unit", one.deployment), _file(one.unit_file, one.unit))
+        for path, state in one.env_files.items():
+            _add(drift, root_of("env", one.deployment), _file(state, path))
+        _add(drift, root_of("unit", one.deployment), _file(one.unit_file, one.unit, one.edit))
         for path in one.drop_ins:
             _add(drift, root_of("unit", one.deployment), f"{one.unit} has the drop-in {path}")
         _add(drift, root_of("unit", one.deployment), _enablement(one, committed))
@@ -63,10 +67,10 @@ def _add(drift: Drift, root: str, reason: str) -> None:
         drift.setdefault(root, []).append(reason)
 
 
-def _file(state: str, name: str) -> str:
-    if state == EDITED:
-        return f"{name} was edited on the host"
-    return f"{name} was removed from the host" if state == MISSING else ""
+def _file(state: str, name: str, edit: str = "") -> str:
+    says = {EDITED: "was edited on the host", MISSING: "was removed from the host",
+            OPEN: "holds secrets, and others may read it"}  # fmt: skip
+    return f"{name} {says[state]}{edit and f': {edit}'}" if state in says else ""
 
 
 def _enablement(one: Found, committed: Optional[Committed]) -> str:

@@ -29,6 +29,10 @@ _FIELDS = {
     "tensor-parallel-size": "gpus",
     "tp-size": "gpus",
     "tp": "gpus",
+    "pp": "parallel.pipeline",
+    "dp": "parallel.data",
+    "pp-size": "parallel.pipeline",
+    "dp-size": "parallel.data",
     "host": "listen.host",
     "port": "listen.port",
     "enable-expert-parallel": "parallel.expert",
@@ -69,18 +73,23 @@ def catalogue_file(service: Service, unit: str) -> str:
     """The file's text; a value that is a secret is left out, its variable listed."""
     program, found = grouped(service.argv)
     options = [option for option in found if HIDDEN not in hide(" ".join(option))]
-    engine = _ENGINES.get(program[2]) if len(program) > 2 and program[1] == "-m" else None
     value: dict[str, Any] = {"description": f"Taken from {unit}", "unit": unit}
-    if engine is None:
-        value.update(
-            engine="command", command=[*program, *(word for option in options for word in option)]
-        )
-        value.update(checkpoint="/models/FIXME", served_names=["FIXME"])
+    typed = _typed([(option[0].lstrip("-"), option[1:]) for option in options])
+    short = [o[0] for o in options if not o[0].startswith("--") and o[0][1:] not in _FIELDS]
+    engine = _ENGINES.get(program[2]) if len(program) == 3 and program[1] == "-m" else None
+    if engine and not short:
+        value.update(engine=engine, python=program[0], **typed)
     else:
-        value.update(engine=engine, python=program[0])
-        _options(value, [(option[0][2:], option[1:]) for option in options])
+        value.update(engine="command", command=[*program, *(w for o in options for w in o)])
+        model = program[2] if program[1:2] == ("serve",) and len(program) > 2 else "/models/FIXME"
+        value.update(checkpoint=typed.get("checkpoint", model), gpus=typed["gpus"])
+        value.update({name: typed[name] for name in ("listen", "served_names") if name in typed})
+    # What both engines call a model that was given no name.
+    value.setdefault("served_names", [value.get("checkpoint", "FIXME")])
     names = [name for name in service.variables if name not in POLICY]
     secrets = [name for name in names if _SECRET.search(name)]
+    if engine and not short and "--api-key" in (option[0] for option in found):
+        secrets.append(f"{engine.upper()}_API_KEY")
     value["env"] = {name: service.variables[name] for name in names if name not in secrets}
     value.update(secrets=secrets, user=service.user)
     if service.folder != "/":
@@ -89,7 +98,9 @@ def catalogue_file(service: Service, unit: str) -> str:
     return note + _yaml({name: each for name, each in value.items() if each not in ({}, [])})
 
 
-def _options(value: dict[str, Any], options: list[tuple[str, tuple[str, ...]]]) -> None:
+def _typed(options: list[tuple[str, tuple[str, ...]]]) -> dict[str, Any]:
+    """The fields that stand for these options; without a word about GPUs an engine takes one."""
+    value: dict[str, Any] = {"gpus": 1}
     args: dict[str, Any] = {}
     for name, given in options:
         field = _FIELDS.get(name)
@@ -103,7 +114,9 @@ def _options(value: dict[str, Any], options: list[tuple[str, tuple[str, ...]]]) 
             value.setdefault(outer, {})[inner] = whole
         else:
             value[field] = _plain(given[0])
-    value["args"] = args
+    ranks = value.get("parallel", {})
+    groups = 1 if "enable-dp-attention" in args else ranks.get("data", 1)
+    return {**value, "gpus": value["gpus"] * ranks.get("pipeline", 1) * groups, "args": args}
 
 
 def _plain(text: str) -> Any:

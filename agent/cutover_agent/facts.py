@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import dataclasses
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -15,21 +15,20 @@ from .attempt import latest
 from .drift import CRASHES, Committed, Found, drifted
 from .history import last_loads, last_phases
 from .manifest import (
-    AS_WRITTEN,
-    MISSING,
+    EDITED,
     Loaded,
     changed_before_start,
     drop_ins,
     late_drop_ins,
     loaded,
-    path_of,
+    paths_of,
     state_of,
 )
 from .nvidia_smi import read_health
-from .order import Order
+from .order import Order, text_digest
 from .outlook import Wanted, outlook
-from .repair import shown
-from .serving import is_healthy, key_of
+from .repair import changes, shown
+from .serving import is_healthy, key_of, why_again
 from .store import Serving, Store
 
 VERSION = 1
@@ -43,7 +42,7 @@ def facts(store: Store, wanted: Optional[Wanted]) -> dict[str, Any]:
         health = pool.submit(read_health, GPU_SECONDS)
         ahead = pool.submit(outlook, store, wanted, GPU_SECONDS, health.result)
         known = store.root.is_dir()
-        about_us = _ours(store, wanted.order if wanted else None) if known else {}
+        about_us = _ours(store, wanted) if known else {}
         return {
             "version": VERSION,
             "known": known,
@@ -55,7 +54,7 @@ def facts(store: Store, wanted: Optional[Wanted]) -> dict[str, Any]:
         }
 
 
-def _ours(store: Store, wanted: Optional[Order]) -> dict[str, Any]:
+def _ours(store: Store, wanted: Optional[Wanted]) -> dict[str, Any]:
     serving = store.serving()
     found = _found(store)
     states = {one.unit: one.loaded for one in found}
@@ -64,14 +63,17 @@ def _ours(store: Store, wanted: Optional[Order]) -> dict[str, Any]:
     busy = lock.is_held("cutover")
     committed = _committed(store, serving, states) if serving else None
     staged = store.staged()
-    ordered = bool(wanted and staged and staged.digest == wanted.digest)
-    expects = wanted.deployment if wanted and ordered else ""
+    order = wanted.order if wanted else None
+    ordered = bool(order and staged and staged.digest == order.digest)
+    expects = order.deployment if order and ordered else ""
     drift = {} if busy else drifted(found, committed, expects)
-    if _agent_is_not_ours(store):
-        drift[repairs.AGENT] = ["the agent on the host is not the one that was installed"]
+    foreign = deploy.difference(repairs.own_agent(store))
+    if foreign:
+        drift[repairs.AGENT] = [foreign]
     return {
         "serves": _serves(serving, committed, states) if serving and committed else None,
         "busy": _busy(store) if busy else "",
+        "again": _again(wanted, serving, committed) if wanted and serving and committed else "",
         "put": sorted(_puts(store)),
         "repairs": repairs.counts(store),
         "drift": drift,
@@ -79,6 +81,11 @@ def _ours(store: Store, wanted: Optional[Order]) -> dict[str, Any]:
         "loads": last_loads(store),
         "phases": last_phases(store),
     }
+
+
+def _again(wanted: Wanted, serving: Serving, committed: Committed) -> str:
+    as_found = dataclasses.replace(serving, stale=committed.stale)
+    return why_again(wanted.order, text_digest(wanted.env_text), as_found)
 
 
 def _puts(store: Store) -> list[str]:
@@ -89,17 +96,22 @@ def _puts(store: Store) -> list[str]:
 
 def _found(store: Store) -> list[Found]:
     records = [record for record in store.records().values() if record.kind in ("unit", "env")]
-    files = {(r.deployment, r.kind): state_of(store, path_of(r)) for r in records}
     units = {record.deployment: record.unit for record in records}
     states = loaded(list(units.values()))
+
+    def files(kind: str, deployment: str) -> dict[str, str]:
+        mine = [r for r in records if (r.kind, r.deployment) == (kind, deployment)]
+        return {str(path): state_of(store, path) for r in mine for path in paths_of(r)}
+
     return [
         Found(
             deployment,
             unit,
-            files.get((deployment, "unit"), ""),
-            files.get((deployment, "env"), ""),
+            "".join(files("unit", deployment).values()),
+            files("env", deployment),
             tuple(shown(path) for path in late_drop_ins(store, unit)),
             states[unit],
+            changes(store, unit),
         )
         for deployment, unit in units.items()
     ]
@@ -122,10 +134,9 @@ def _committed(store: Store, serving: Serving, states: dict[str, Loaded]) -> Com
 def _changed(store: Store, order: Order) -> list[Path]:
     """Files of the serving deployment that are not as the agent wrote them."""
     records = [r for r in store.records().values() if r.deployment == order.deployment]
-    paths = [path_of(record) for record in records if record.kind in ("unit", "env")]
-    return [p for p in paths if state_of(store, p) not in (AS_WRITTEN, MISSING)] + drop_ins(
-        order.unit
-    )
+    puts = [record for record in records if record.kind in ("unit", "env")]
+    paths = [path for record in puts for path in paths_of(record)]
+    return [path for path in paths if state_of(store, path) == EDITED] + drop_ins(order.unit)
 
 
 def _serves(serving: Serving, committed: Committed, states: dict[str, Loaded]) -> dict[str, Any]:
@@ -161,14 +172,6 @@ def _last(store: Store) -> Optional[dict[str, Any]]:
         "outcome": attempt.outcome,
         **{name: attempt.evidence[name] for name in names if name in attempt.evidence},
     }
-
-
-def _agent_is_not_ours(store: Store) -> bool:
-    name = repairs.own_agent(store)
-    if not name:
-        return False
-    path = Path(os.path.realpath(deploy.LINK))
-    return path.stem != name or not deploy.is_whole(path)
 
 
 def persistence_mode(gpus: Sequence[Mapping[str, str]]) -> str:

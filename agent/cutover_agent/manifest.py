@@ -7,12 +7,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import environment, install, systemd
+from . import environment, install, key_file, systemd
 from .files import file_digest
 from .install import UNITS
 from .store import Record, Store
 
 AS_WRITTEN, EDITED, MISSING, NOT_WRITTEN = "as written", "edited", "missing", "not written"
+OPEN = "open"
+"""A file of secrets that others than its owner may read."""
 
 OVERRIDES = (UNITS, Path("/etc/systemd/system.control"))
 """Where people and `systemctl set-property` leave drop-ins; /run is for trials and ends there."""
@@ -72,11 +74,11 @@ def _loaded(value: dict[str, str]) -> Loaded:
     )
 
 
-def path_of(record: Record) -> Path:
-    """Where the text of a put is installed."""
+def paths_of(record: Record) -> list[Path]:
+    """Where the text of a put, or a part of it, is installed."""
     if record.kind == "env":
-        return environment.path(record.deployment)
-    return UNITS / record.unit
+        return [environment.path(record.deployment), key_file.path(record.deployment)]
+    return [UNITS / record.unit]
 
 
 def state_of(store: Store, path: Path) -> str:
@@ -86,7 +88,10 @@ def state_of(store: Store, path: Path) -> str:
         return NOT_WRITTEN
     if not os.path.lexists(path):
         return MISSING
-    return AS_WRITTEN if file_digest(path) == noted else EDITED
+    if file_digest(path) != noted:
+        return EDITED
+    closed = path.parent != environment.FOLDER or not path.lstat().st_mode & 0o077
+    return AS_WRITTEN if closed else OPEN
 
 
 def late_drop_ins(store: Store, unit: str) -> list[Path]:

@@ -33,6 +33,7 @@ class Wanted:
 
     order: Order
     unit_text: str
+    env_text: str
     others: tuple[str, ...]
     """Names of the other deployments' units."""
 
@@ -89,7 +90,7 @@ def _ahead(
 ) -> dict[str, Any]:
     order, text = wanted.order, wanted.unit_text
     plan, faults = checks.gpu_checks(store, order, seen, health_of)
-    by_hand = compare(store, order.unit, text, "")
+    by_hand = compare(store, order.unit, text, wanted.env_text)
     taken_over = by_hand is not None and not by_hand.differences
     written = [*wanted.others, *([] if taken_over else [order.unit])]
     way = None if taken_over else previous.find(store, order, plan)
@@ -102,7 +103,8 @@ def _ahead(
         *host_files.reasons(order, text, leaving),
     ]
     return {
-        "ends": [hide(line) for line in plan.summary()[:MOST]],
+        "ends": [hide(line) for line in plan.acts()[:MOST]],
+        "warnings": [hide(line) for line in plan.warnings[:MOST]],
         "refusals": [hide(line) for line in refusals[:MOST]],
         "way_back": hide(way.sentence) if way and not way.refused else "",
         "bound": bound(order, way.serving.order if way and way.serving else None).seconds,

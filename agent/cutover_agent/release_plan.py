@@ -84,13 +84,16 @@ class ReleasePlan:
                     taken.setdefault(index, set()).add(verdict.decision.action)
         return frozenset(index for index, actions in taken.items() if actions == {NEIGHBOUR})
 
-    def summary(self) -> list[str]:
+    def acts(self) -> list[str]:
         """What will be ended, a line each."""
         lines = [f"stops {unit}" for unit in self.stop]
         lines += [f"stops {unit}, and keeps it from coming back" for unit in self.aside]
         lines += [f"stops {unit}, a companion" for unit in self.companions]
-        lines += [f"ends pid {tree.root.pid} ({tree.root.title})" for tree in self.end]
-        return lines + [f"WARNING: {text}" for text in self.warnings]
+        return lines + [f"ends pid {tree.root.pid} ({tree.root.title})" for tree in self.end]
+
+    def summary(self) -> list[str]:
+        """All that an operator is told of it, a line each."""
+        return self.acts() + [f"WARNING: {text}" for text in self.warnings]
 
 
 def plan_release(

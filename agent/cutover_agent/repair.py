@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import os
 import shutil
 import time
 from pathlib import Path
 
-from . import install, systemd
+from . import install, key_file, systemd
 from .files import file_digest, remove, write_atomic
 from .manifest import (
     AS_WRITTEN,
+    EDITED,
     NOT_WRITTEN,
     changed_before_start,
     drop_ins,
     late_drop_ins,
     loaded,
-    path_of,
+    paths_of,
     state_of,
 )
 from .mask import hide
 from .store import Record, Store
 
 SHOWN_LINES = 6
+BLANKS = " \t\\"
+"""Around a line of a unit, the backslash that continues it included."""
 
 
 def repair(store: Store, record: Record) -> list[str]:
@@ -33,11 +37,14 @@ def repair(store: Store, record: Record) -> list[str]:
     the model anew.
     """
     extra = late_drop_ins(store, record.unit) if record.kind == "unit" else []
-    path = path_of(record)
-    wrong = [path] if state_of(store, path) not in (AS_WRITTEN, NOT_WRITTEN) else []
-    _mark_stale(store, record.unit, [*wrong, *extra])
+    states = {path: state_of(store, path) for path in paths_of(record)}
+    wrong = [path for path, state in states.items() if state not in (AS_WRITTEN, NOT_WRITTEN)]
+    _mark_stale(store, record.unit, [*(p for p in wrong if states[p] == EDITED), *extra])
     lines = [take_away(store, record.unit, each) for each in extra]
     lines += [_restore(store, each) for each in wrong]
+    if key_file.path(record.deployment) in wrong:
+        unit_digest = store.installed()[str(install.UNITS / record.unit)]
+        key_file.give_to_user(store, record.deployment, unit_digest)
     if lines:
         systemd.call("daemon-reload")
     if record.kind == "unit":
@@ -51,6 +58,19 @@ def shown(path: Path) -> str:
     told = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
     rest = " ..." if len(told) > SHOWN_LINES else ""
     return f"{path}: {hide(' '.join(told[:SHOWN_LINES]))[:300]}{rest}"
+
+
+def changes(store: Store, unit: str) -> str:
+    """What somebody changed in a unit of ours: its first lines without secrets, else empty."""
+    path = install.UNITS / unit
+    if state_of(store, path) != EDITED or not path.is_file():
+        return ""
+    was = store.find(store.installed()[str(path)]).splitlines()
+    now = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    found = list(difflib.unified_diff(was, now, n=0, lineterm=""))[2:]
+    told = [f"{line[0]} {line[1:].strip(BLANKS)}" for line in found if line[0] in "+-"]
+    rest = " ..." if len(told) > SHOWN_LINES else ""
+    return f"{hide(' '.join(told[:SHOWN_LINES]))[:300]}{rest}"
 
 
 def _mark_stale(store: Store, unit: str, changed: list[Path]) -> None:
@@ -84,7 +104,8 @@ def take_away(store: Store, unit: str, path: Path) -> str:
 
 
 def _restore(store: Store, path: Path) -> str:
-    saved = _save(store, path, path.name) if path.is_file() else None
+    edited = path.is_file() and state_of(store, path) == EDITED
+    saved = _save(store, path, path.name) if edited else None
     mode = 0o644 if path.parent == install.UNITS else 0o600
     write_atomic(path, store.text(store.installed()[str(path)]), mode)
     return f"{path} is as it was{f', the edited one is saved as {saved}' if saved else ''}"

@@ -18,8 +18,8 @@ def reasons(requires: Iterable[Requirement], digests: Mapping[str, Optional[str]
             found.append(f"{required.path} is required, and is not there: put the patched file")
         elif digest != required.sha256:
             found.append(
-                f"{required.path} is not as patched (sha256 {digest[:12]}…, required "
-                f"{required.sha256[:12]}…): an upgrade may have undone the patch, apply it again"
+                f"{required.path} is not as patched: an upgrade may have undone the patch, apply "
+                f"it again, or declare this file in `requires`: `sha256: {digest}`"
             )
     return found
 

@@ -48,6 +48,17 @@ def is_right(order: Order, env_digest: str, serving: Optional[Serving]) -> bool:
     ) and (was.gpus, was.gpu_uuids) == (order.gpus, order.gpu_uuids)  # fmt: skip
 
 
+def why_again(order: Order, env_digest: str, serving: Optional[Serving]) -> str:
+    """Why a model that serves is started anew although its unit stays; empty where it is not."""
+    if serving is None or serving.order.unit_digest != order.unit_digest:
+        return ""
+    if serving.stale:
+        return f"{order.unit} runs with what was edited on the host: it starts anew without that"
+    if serving.env_digest != env_digest:
+        return f"the secrets of {order.deployment} have changed: it starts anew to get them"
+    return ""
+
+
 def is_healthy(order: Order, key: Optional[str]) -> bool:
     """Whether the order's unit runs and answers as the right model now."""
     if systemd.state(order.unit).active != "active":

@@ -17,7 +17,7 @@ BY_HAND = """\
 Description=MiniMax, set up by hand
 
 [Service]
-Environment=NCCL_DEBUG=WARN
+Environment=NCCL_DEBUG=WARN HF_TOKEN=by-hand
 ExecStart=/opt/vllm/bin/python3 -m vllm.entrypoints.openai.api_server --port 8000 --host 0.0.0.0 \\
   --model /models/MiniMax-M2.5 --served-model-name minimax-m2.5 --tensor-parallel-size 8 \\
   {options}
@@ -60,7 +60,11 @@ def await_model(box: Host) -> None:
 def test_an_equal_unit_is_taken_over_with_its_process_and_what_ours_adds_is_told(
     by_hand: Stack, box: Host
 ) -> None:
-    by_hand.edit(VLLM, "timeouts:", "env:\n  NCCL_DEBUG: WARN\n\ntimeouts:")
+    both = "secrets: [HF_TOKEN]\nenv:\n  NCCL_DEBUG: WARN\n\n"
+    by_hand.edit(VLLM, "timeouts:", f"{both}timeouts:")
+    by_hand.configure(secrets={"HF_TOKEN": "another"})
+    assert "differs, so it is restarted: variable HF_TOKEN: another value" in by_hand.preview().text
+    by_hand.configure(secrets={"HF_TOKEN": "by-hand"})
     process = unit(box, UNITS[VLLM], "MainPID")
     said = f"{UNITS[VLLM]} was written by hand and runs the same: "
     shown = by_hand.preview().text
@@ -108,6 +112,12 @@ def test_a_unit_that_differs_is_replaced_and_is_the_way_back_as_it_was(
     assert enabled(box) == {UNITS[VLLM]}
     assert unit(box, UNITS[VLLM], "Nice") == "5"
     assert f"{UNITS[VLLM]} was written by hand and differs" in by_hand.preview().text
+    process = unit(box, UNITS[VLLM], "MainPID")
+    by_hand.destroy()
+    assert unit(box, UNITS[VLLM], "MainPID") == process, "it is none of ours"
+    assert (box.exec(files).stdout, enabled(box)) == (before, {UNITS[VLLM]})
+    left = ["sh", "-c", "ls -d /var/lib/cutover /etc/cutover /etc/systemd/system/*sglang*"]
+    assert box.exec(left, check=False).stdout == ""
 
     box.write("/etc/practice/engine.json", "{}")
     by_hand.up()

@@ -31,7 +31,9 @@ def broken(box: Host) -> None:
 @pytest.mark.usefixtures("broken")
 def test_a_failed_cutover_starts_it_again_as_it_was(stack: Stack, box: Host) -> None:
     start_by_hand(box)
-    assert "started by hand, is the way back, best effort" in stack.preview().text
+    shown = stack.preview().text
+    assert "started by hand, is the way back, best effort" in shown
+    assert "the cutover ends pid " in shown and "; nothing serves for a time not measured" in shown
     assert box.exec(["ls", "/var/lib/cutover"], check=False).returncode, "a preview keeps nothing"
     run = stack.up(fails=True)
     assert "started by hand, is the way back, best effort" in run.text

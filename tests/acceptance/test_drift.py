@@ -71,7 +71,7 @@ KINDS = {
     "unit of the serving model edited": Drift(
         edit(SGLANG, "--speculative-num-steps 3", "--speculative-num-steps 1"),
         f"box-{SGLANG}-unit",
-        f"{UNITS[SGLANG]} was edited on the host",
+        f"{UNITS[SGLANG]} was edited on the host: - --speculative-num-steps 3 + --speculative-num-",
     ),
     "unit of an inactive deployment edited": Drift(
         edit(VLLM, "RestartSec=", "# by hand\nRestartSec="),
@@ -86,7 +86,7 @@ KINDS = {
     "environment edited": Drift(
         run(f"echo NCCL_DEBUG=INFO >> /etc/cutover/{SGLANG}.env"),
         f"box-{SGLANG}-env",
-        "the environment file was edited on the host",
+        f"/etc/cutover/{SGLANG}.env was edited on the host: `pulumi up` repairs it",
     ),
     "drop-in added to the serving unit": Drift(
         drop_in(SGLANG, "[Service]\nEnvironment=API_TOKEN=poison\nNice=5\n"),
@@ -107,6 +107,11 @@ KINDS = {
         run("rm -r /usr/local/bin/cutover /usr/local/lib/cutover"),
         "box-agent",
         "the agent on the host is not the one that was installed",
+    ),
+    "what finishes a cutover switched off": Drift(
+        run("systemctl disable cutover-recover.service"),
+        "box-agent",
+        "cutover-recover.service is not as it was installed: nothing finishes what breaks off",
     ),
     "unit dead": Drift(
         run(f"systemctl stop {UNITS[SGLANG]}"),

@@ -35,8 +35,8 @@ def test_a_preview_of_a_switch_says_in_plain_words_what_it_will_do(
     serving.edit(VLLM, "python: /opt/vllm/", "python: /opt/nowhere/")
     shown = serving.preview().text
     assert re.search(
-        rf"box: {SGLANG} serves \(.* 8 . 7\d\.\d GiB\) -> {VLLM}; how long nothing serves is not "
-        rf"known yet \(at most .*\), at most .* if it fails; back to {SGLANG} on failure",
+        rf"box: {SGLANG} serves \(.* 8 . 7\d\.\d GiB\) -> {VLLM}; nothing serves for a time not "
+        rf"measured yet \(load at most 15 min\), at most .* if it fails; back to {SGLANG} on fail",
         shown,
     )
     assert "`stage` would refuse: the checkpoint /models/MiniMax-M2.5 is not there" in shown
@@ -72,6 +72,7 @@ def test_a_first_preview_needs_no_host(tmp_path: Path) -> None:
     stack.configure(active=SGLANG, hosts={"box": {"address": "nowhere.invalid", "gpus": 8}})
     run = stack.preview()
     assert re.search(r"\+ \d+ to create", run.text), run.text
+    assert "box: no key is pinned for nowhere.invalid" in run.text
     assert "warning: box: the host cannot be asked: " in run.text
 
 

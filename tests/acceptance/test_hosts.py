@@ -170,7 +170,7 @@ def test_a_host_behind_a_jump_host_is_reached_by_commands_and_by_facts(
     stack = Stack(tmp_path)
 
     def configure(**changes: Any) -> None:
-        way = {**settings(jump), "user": "operator", **changes}
+        way = {**settings(jump, **changes), "user": "operator"}
         del way["gpus"]
         host = settings(pair.two, address=INSIDE[0], port=INSIDE[1], proxy=way)
         stack.configure(active=VLLM, hosts={"two": host})
@@ -184,8 +184,28 @@ def test_a_host_behind_a_jump_host_is_reached_by_commands_and_by_facts(
         passed = logins(jump)
         assert f"two: {VLLM} serves (" in stack.preview("--expect-no-changes").text
         assert logins(jump) == passed + 1
+        configure(host_key=None)
+        pin = f"then add below `proxy` `host_key: {' '.join(jump.host_key.split()[:2])}`"
+        shown = stack.preview().text
+        assert pin in shown and f"no key is pinned for {jump.address}" in shown
         configure(host_key=pair.two.host_key)
         shown = stack.preview(fails=True).text
         assert f"hosts.two.proxy.host_key: {jump.address} shows another key" in shown
         configure(port=1)
         assert "two: the host cannot be asked: the jump host: " in stack.preview().text
+
+
+def test_a_host_that_is_taken_out_alive_is_left_clean_while_the_other_serves_on(
+    pair: Pair,
+) -> None:
+    """The last one: nothing of ours is on `two` behind it."""
+    before = pair.pids[0]
+    pair.stack.configure(active=SGLANG, hosts={"one": settings(pair.one)})
+    pair.stack.up()
+    assert (pair.serves, unit(pair.one, UNITS[SGLANG], "MainPID")) == (
+        [MODELS[SGLANG], None],
+        before,
+    )
+    left = ["sh", "-c", "ls -d /var/lib/cutover /usr/local/bin/cutover /etc/cutover "
+            "/etc/systemd/system/*llm* /etc/systemd/system/*sglang*"]  # fmt: skip
+    assert pair.two.exec(left, check=False).stdout == ""

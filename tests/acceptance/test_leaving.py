@@ -52,6 +52,9 @@ def test_what_is_protected_is_not_destroyed_and_keeps_serving(serving: Stack, bo
     assert serving.up().counts == {"unchanged": 19}
     run = serving.destroy(fails=True)
     assert "protect" in run.text
+    serving.configure(hosts={"other": settings(box)})
+    assert "protect" in serving.preview(fails=True).text, "to take it out is to destroy it"
+    serving.configure(hosts={"box": settings(box, protect=True)})
     assert serves(box) == MODELS[SGLANG]
     serving.preview("--expect-no-changes")
     serving.configure(hosts={"box": settings(box)})

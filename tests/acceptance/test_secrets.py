@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -112,12 +111,21 @@ def test_a_rotated_secret_restarts_the_server_that_has_it_and_no_other(
     stack, _ = secretive
     stack.up()
     before = unit(box, UNITS[SGLANG], "MainPID")
+    env, key = f"/etc/cutover/{VLLM}.env", f"/etc/cutover/{SGLANG}.key.yaml"
     stack.set_secret("secrets.VLLM_API_KEY", "poison-rotated")
-    stack.up()
+    box.exec(["rm", key])
+    box.exec(["chmod", "644", env])
+    run = stack.up()
+    assert f"{key} was removed from the host" in run.text and f"{key} is as it was" in run.text
+    assert f"{env} holds secrets, and others may read it" in run.text
+    assert box.exec(["stat", "-c", "%a %U", env, key]).stdout == "600 root\n600 root\n"
     assert unit(box, UNITS[SGLANG], "MainPID") == before, "it does not have that key"
     stack.set_secret("secrets.SGLANG_API_KEY", "poison-rotated")
-    run: Any = stack.up()
-    assert f"the secrets of {SGLANG} have changed: it starts anew to get them" in run.text
+    told = f"the secrets of {SGLANG} have changed: it starts anew to get them"
+    shown = stack.preview().text
+    assert told in shown and f"-> {SGLANG}; nothing serves for" in shown
+    run = stack.up()
+    assert told in run.text
     assert unit(box, UNITS[SGLANG], "MainPID") != before
     assert serves(box, "poison-rotated") == MODELS[SGLANG]
-    stack.preview("--expect-no-changes")
+    assert "starts anew" not in stack.preview("--expect-no-changes").text

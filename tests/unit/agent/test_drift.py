@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cutover_agent.drift import Committed, Found, drifted
-from cutover_agent.manifest import AS_WRITTEN, EDITED, MISSING, NOT_WRITTEN, Loaded
+from cutover_agent.manifest import AS_WRITTEN, EDITED, MISSING, NOT_WRITTEN, OPEN, Loaded
 
 RUNS = Loaded("active", "running", 40, "i1", "enabled", started=5_000_000, outdated=False)
 DOWN = Loaded("inactive", "dead", 0, "", "disabled", started=0, outdated=False)
@@ -26,7 +26,7 @@ def small(**changes: Any) -> Found:
 def _found(name: str, state: Loaded, changes: dict[str, Any]) -> Found:
     for field in [field for field in changes if hasattr(state, field)]:
         state = dataclasses.replace(state, **{field: changes.pop(field)})
-    fields = {"unit_file": AS_WRITTEN, "env_file": AS_WRITTEN, "drop_ins": (), **changes}
+    fields = {"unit_file": AS_WRITTEN, "env_files": {"/e": AS_WRITTEN}, "drop_ins": (), **changes}
     return Found(name, f"{name}.service", loaded=state, **fields)
 
 
@@ -52,9 +52,20 @@ CASES = {
         {"unit:small": ["small.service was removed from the host"]},
     ),
     "environment edited": (
-        [big(env_file=EDITED), small()],
+        [big(env_files={"/big.env": EDITED}), small(env_files={"/a": MISSING, "/b": OPEN})],
         SERVES,
-        {"env:big": ["the environment file was edited on the host"]},
+        {
+            "env:big": ["/big.env was edited on the host"],
+            "env:small": [
+                "/a was removed from the host",
+                "/b holds secrets, and others may read it",
+            ],
+        },
+    ),
+    "unit edited, with what was changed": (
+        [big(unit_file=EDITED, edit="- a + b"), small()],
+        SERVES,
+        {"unit:big": ["big.service was edited on the host: - a + b"]},
     ),
     "not yet installed": ([big(), small(unit_file=NOT_WRITTEN)], SERVES, {}),
     "drop-in added": (

@@ -28,7 +28,7 @@ ExecStart=/opt/vllm/bin/python3 -m vllm.entrypoints.openai.api_server --model /m
 def test_a_unit_by_hand_becomes_a_file_of_the_catalogue_without_its_secrets(
     tmp_path: Path,
 ) -> None:
-    text = catalogue_file(read_service(BY_HAND.replace("-tp", "--tp")), "vllm-m.service")
+    text = catalogue_file(read_service(BY_HAND), "vllm-m.service")
     assert "poison" not in text
     (tmp_path / "m.yaml").write_text(text.replace("m two", "m-two"))
     found = load_catalogue(tmp_path)["m"]
@@ -37,6 +37,32 @@ def test_a_unit_by_hand_becomes_a_file_of_the_catalogue_without_its_secrets(
     assert found.args == {"trust-remote-code": True, "max-num-seqs": 64}
     assert (found.env, found.secrets) == ({"NCCL_PROTO": "LL"}, ["VLLM_API_KEY"])
     assert found.working_directory == "/srv/models"
+    assert len(found.gpus) == 8
+    by_option = BY_HAND.replace(" VLLM_API_KEY=poison", "").replace("-tp", "--api-key poison -tp")
+    told = catalogue_file(read_service(by_option), "vllm-m.service")
+    assert "poison" not in told and 'secrets: ["VLLM_API_KEY"]' in told, "it stays closed"
+
+
+@pytest.mark.parametrize(
+    ("words", "gpus"),
+    [
+        ("-m vllm.entrypoints.openai.api_server --model /m -pp 2 -tp 2", 4),
+        ("-m sglang.launch_server --model-path /m --tp 4 --dp-size 2 --enable-dp-attention", 4),
+        ("-m vllm.entrypoints.openai.api_server --model /m -O3", 1),
+        ("/opt/vllm/bin/vllm serve /m -tp 2 --port 9000", 2),
+    ],
+)
+def test_every_way_to_start_an_engine_becomes_a_file_that_starts_it_so(
+    words: str, gpus: int, tmp_path: Path
+) -> None:
+    program = words if words.startswith("/") else f"/opt/bin/python3 {words}"
+    told = catalogue_file(read_service(f"[Service]\nExecStart={program}\n"), "m.service")
+    (tmp_path / "m.yaml").write_text(told)
+    found = load_catalogue(tmp_path)["m"]
+    assert (found.checkpoint, found.served_names, len(found.gpus)) == ("/m", ["/m"], gpus)
+    assert found.listen.port == (9000 if "9000" in words else 8000)
+    if found.engine == "command":
+        assert found.command == program.split()
 
 
 @pytest.mark.parametrize("name", ["kimi-k25-int4-sglang", "minimax-m25"])

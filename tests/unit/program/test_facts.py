@@ -121,16 +121,30 @@ def test_what_the_host_measured_of_the_last_switch_is_what_the_next_one_is_said_
 
 
 def test_a_model_that_stays_is_only_named() -> None:
-    said = sentences(facts(serves=SERVES), order(unit_digest="old", deployment="kimi-k25"))
-    assert said == ["kimi-k25 serves (3 d)"]
+    same = order(unit_digest="old", deployment="kimi-k25")
+    assert sentences(facts(serves=SERVES), same) == ["kimi-k25 serves (3 d)"]
+    loads = {**SERVES, "healthy": False, "loading": True, "seconds": 20}
+    assert sentences(facts(serves=loads), same) == ["kimi-k25 loads (20 s)"]
 
 
 def test_a_model_that_was_never_loaded_has_only_an_upper_limit() -> None:
     (said,) = sentences(facts(), order())
     assert said == (
-        "nothing of ours serves -> minimax-m25; how long nothing serves is not known yet "
-        "(at most 8 min); there is no way back"
+        "nothing of ours serves -> minimax-m25; ready in a time not measured yet "
+        "(load at most 4 min), at most 1 h 9 min if it fails; there is no way back"
     )
+    headline, ends = sentences(facts(ends=["stops handmade.service"]), order())
+    assert "; nothing serves for a time not measured yet (load at most 4 min), at " in headline
+    assert ends == "the cutover stops handmade.service"
+
+
+def test_why_a_model_of_the_same_unit_is_started_anew_is_told_with_what_that_costs() -> None:
+    again = "the secrets of kimi-k25 have changed: it starts anew to get them"
+    order_ = order(unit_digest="old", deployment="kimi-k25")
+    told = facts(serves=SERVES, again=again, ends=["stops vllm-kimi-k25.service"])
+    first, second = sentences(told, order_)
+    assert first.startswith("kimi-k25 serves (3 d) -> kimi-k25; nothing serves for a time")
+    assert second == again
 
 
 def test_foreign_holders_are_named_and_counted_and_refusals_told() -> None:
