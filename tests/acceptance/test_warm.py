@@ -68,7 +68,7 @@ def test_a_switch_reads_ahead_at_its_pace_keeps_compile_caches_and_lets_requests
     slow = {"token_seconds": 0.05}
     box.write("/etc/practice/engine.json", json.dumps({"models": {MODELS[VLLM]: slow}}))
     serving.configure(active=VLLM, hosts={"box": settings(box, warm_mib_per_second=MIB_PER_SECOND)})
-    shards = sorted((box.folder / f"disk/upper{FOLDER}").glob("*.safetensors"))
+    shards = sorted((box.folder / f"disk/upper{FOLDER}").glob("*-of-00012.safetensors"))
     with Growth(shards) as growth:
         run = serving.up()
     most = growth.most(1.0)
