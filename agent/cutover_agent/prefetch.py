@@ -19,20 +19,29 @@ READERS = 8
 
 
 class Pace:
-    """Lets bytes pass at a rate; what was not used of it is not made up for."""
+    """Lets blocks pass one by one, so far apart that they never exceed a rate.
 
-    def __init__(self, per_second: float) -> None:
-        self._per_second = per_second
+    In no stretch of time do more bytes pass than the rate allows for it, plus one block.
+    """
+
+    def __init__(
+        self,
+        per_second: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._per_second, self._clock, self._sleep = per_second, clock, sleep
         self._lock = threading.Lock()
-        self._free = time.monotonic()
+        self._last = clock()
 
     def wait(self, size: int, deadline: Deadline) -> bool:
         """Comes back when so many bytes may be read; False where time is up before that."""
+        # Held while it sleeps: readers whose turns were given out ahead could wake up at once.
         with self._lock:
-            moment = max(self._free, time.monotonic()) + size / self._per_second
-            self._free = moment
-        time.sleep(min(max(0.0, moment - time.monotonic()), deadline.left))
-        return not deadline.passed
+            moment = self._last + size / self._per_second
+            self._sleep(min(max(0.0, moment - self._clock()), deadline.left))
+            self._last = max(moment, self._clock())
+            return not deadline.passed
 
 
 class Prefetch:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator
 from itertools import count as counting
+from pathlib import Path
 
-from bench.comparison import OURS, Comparison, seconds
+from bench.comparison import Comparison
 from bench.fleet import Fleet
-from bench.nothing import MOST_RUNS, PREVIEW, UP, UP_ALONE, beside
+from bench.modes import MODES, PREVIEW, on, runs, ways
 from bench.options import Options
 from bench.rivals import Rivals
 from cutover.catalogue import load_catalogue
@@ -27,51 +27,43 @@ def compare(fleet: Fleet, options: Options) -> Iterator[Comparison]:
     for count in options.hosts:
         stack, hosts = fleet.stack(count), fleet.hosts(count)
         rivals = Rivals(fleet.folder / f"rivals{count}", hosts)
-        rivals.folder.mkdir(exist_ok=True)
-        before = (stack.folder / f"deployments/{DEPLOYMENT}.yaml").read_text()
-        up = ("up", "--yes", "--non-interactive", "--stack", stack.name)
-        ours: dict[str, Callable[[], object]] = {
-            PREVIEW: stack.preview,
-            UP_ALONE: stack.up,
-            UP: partial(stack._run, *up),
-        }
-        runs = min(options.runs, MOST_RUNS.get(count, options.runs))
-        for mode, act in ours.items():
+        before = file_of(stack).read_text()
+        for mode in MODES:
             figures: dict[str, list[float]] = {}
-            for _ in range(runs):
-                old = text_of(stack)
+            for _ in range(runs(options, count, mode)):
+                path, old = unit_of(stack)
                 change(stack, next(numbers))
+                wanted = old if mode == PREVIEW else unit_of(stack)[1]
                 rivals.lay_out(stack)
-                ways: dict[str, Callable[[], float]] = {OURS: partial(seconds, act)}
-                ways.update(beside(rivals, mode))
-                measure_each(ways, hosts, old, figures)
+                for way, measure in ways(stack, rivals, mode).items():
+                    put(hosts, path, old)
+                    figures.setdefault(way, []).append(measure())
+                    assert all(host.read(path) == wanted for host in hosts), way
                 stack.up()
-            yield Comparison(f"one flag, {count} host{'s' * (count > 1)}, {mode}", "s", figures)
-        (stack.folder / f"deployments/{DEPLOYMENT}.yaml").write_text(before)
+            yield Comparison(f"one flag, {on(count)}, {mode}", "s", figures)
+        file_of(stack).write_text(before)
         stack.up()
 
 
-def measure_each(
-    ways: Mapping[str, Callable[[], float]],
-    hosts: list[Host],
-    old: tuple[str, str],
-    figures: dict[str, list[float]],
-) -> None:
-    """Adds a figure of each way, which finds the old text on every host."""
-    unit, text = old
-    for way, measure in ways.items():
-        for host in hosts:
-            host.write(f"/etc/systemd/system/{unit}", text)
-        figures.setdefault(way, []).append(measure())
+def put(hosts: list[Host], path: str, text: str) -> None:
+    """Makes the unit what it was, to systemd too."""
+    for host in hosts:
+        host.write(path, text)
+        host.exec(["systemctl", "daemon-reload"])
 
 
-def text_of(stack: Stack) -> tuple[str, str]:
-    """The unit's name and text as the catalogue says now."""
+def unit_of(stack: Stack) -> tuple[str, str]:
+    """Where the unit is on a host, and its text as the catalogue says now."""
     one = load_catalogue(stack.folder / "deployments")[DEPLOYMENT]
-    return one.unit, render_unit(one)
+    return f"/etc/systemd/system/{one.unit}", render_unit(one)
 
 
 def change(stack: Stack, number: int) -> None:
     """Gives the deployment another flag, as an operator would."""
-    path = stack.folder / f"deployments/{DEPLOYMENT}.yaml"
+    path = file_of(stack)
     path.write_text(FLAG.sub(f"args:\n  seed: {number}\n", path.read_text()))
+
+
+def file_of(stack: Stack) -> Path:
+    """Its file in the stack's catalogue."""
+    return stack.folder / f"deployments/{DEPLOYMENT}.yaml"

@@ -15,6 +15,9 @@ from tests.acceptance.stack import ROOT, Stack, settings
 
 AT_A_TIME = 2
 """Hosts that boot side by side."""
+INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
+WATCHERS = 512
+"""A host takes 6 of this machine's, of which there may be no more than 128."""
 CATALOGUE = sorted(path.stem for path in (ROOT / "deployments").glob("*.yaml"))
 ACTIVE = "minimax-m25"
 
@@ -25,6 +28,10 @@ class Fleet:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="cutover-bench-", dir="/var/tmp"))
         self._open = ExitStack()
+        before = INOTIFY.read_text()
+        if int(before) < WATCHERS:
+            INOTIFY.write_text(str(WATCHERS))
+            self._open.callback(INOTIFY.write_text, before)
         self._hosts: dict[str, Host] = {}
         self._stacks: dict[int, Stack] = {}
 

@@ -48,6 +48,7 @@ class Rivals:
 
     def lay_out(self, stack: Stack) -> None:
         """Writes the files as the stack's catalogue is now, and what each tool reads."""
+        self.folder.mkdir(exist_ok=True)
         catalogue = load_catalogue(stack.folder / "deployments")
         files = []
         for name, one in catalogue.items():

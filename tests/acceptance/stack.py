@@ -116,6 +116,10 @@ class Stack:
         """`pulumi up`; a failure where none is expected is an error, and the other way round."""
         return self._checked(fails, "up", "--yes", "--skip-preview", *options)
 
+    def up_after_preview(self, *options: str, fails: bool = False) -> Run:
+        """`pulumi up` as people run it, which previews first."""
+        return self._checked(fails, "up", "--yes", *options)
+
     def preview(self, *options: str, fails: bool = False) -> Run:
         """`pulumi preview`."""
         return self._checked(fails, "preview", *options)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from bench.growth import Growth
 from cutover_agent import prefetch
-from cutover_agent.clock import Deadline, now
+from cutover_agent.clock import Deadline
 from cutover_agent.prefetch import CHUNK, Pace, Prefetch
 from cutover_agent.residency import resident
 
@@ -58,28 +63,51 @@ def test_only_what_is_missing_is_read(shards: list[Path]) -> None:
     assert resident(shards) == sum(path.stat().st_size for path in shards)
 
 
-def test_at_no_moment_more_was_read_than_the_cap_allows(
-    shards: list[Path], monkeypatch: pytest.MonkeyPatch
+def test_at_no_moment_more_is_in_memory_than_the_cap_allows(shards: list[Path]) -> None:
+    cap = 20 * MIB
+    with Growth(shards) as growth:
+        reading = Prefetch(shards, cap, Deadline(60))
+        reading.run()
+    whole, (_, before, started) = sum(path.stat().st_size for path in shards), growth.looks[0]
+    assert growth.whole == whole - before
+    assert all(there - before <= cap * (ended - started) for _, there, ended in growth.looks)
+
+
+@dataclass
+class Clock:
+    """Time that passes only in a sleep, which takes longer than was wished."""
+
+    late: Iterator[float]
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds + next(self.late)
+
+
+@settings(deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, CHUNK), min_size=1, max_size=30),
+    pauses=st.lists(st.floats(0, 3), min_size=30, max_size=30),
+    late=st.lists(st.floats(0, 0.5), min_size=30, max_size=30),
+)
+def test_in_no_stretch_of_time_more_passes_than_the_cap_allows_and_a_block(
+    sizes: list[int], pauses: list[float], late: list[float]
 ) -> None:
-    cap, started, seen = 20 * MIB, now(), list[tuple[float, int]]()
-    reading = Prefetch(shards, cap, Deadline(60))
-    reading.run(lambda done: seen.append((now() - started, done)))
-    assert seen and all(done <= cap * seconds for seconds, done in seen)
-    assert sum(path.stat().st_size for path in shards) / cap <= now() - started
-
-
-def test_what_a_pause_left_unused_is_not_made_up_for() -> None:
-    pace = Pace(100 * CHUNK)
-    wait_until(now() + 0.1)
-    started = now()
-    for _ in range(10):
-        assert pace.wait(CHUNK, Deadline(60))
-    assert now() - started >= 0.1
-
-
-def wait_until(moment: float) -> None:
-    while now() < moment:
-        os.sched_yield()
+    clock, cap = Clock(iter(late)), 3.0 * CHUNK
+    pace, passed = Pace(cap, clock, clock.sleep), list[tuple[float, int]]()
+    for size, pause in zip(sizes, pauses, strict=False):
+        clock.now += pause
+        assert pace.wait(size, Deadline(60))
+        passed.append((clock.now, size))
+    for first, (start, _) in enumerate(passed):
+        later = 0
+        for moment, size in passed[first + 1 :]:
+            later += size
+            assert later <= cap * (moment - start) + 1e-3, "the first block is the one more"
+    assert sum(sizes) <= cap * clock.now + 1e-3
 
 
 def test_it_ends_in_time(shards: list[Path]) -> None:
