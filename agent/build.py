@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import bz2
 import functools
 import hashlib
 import io
@@ -29,6 +31,15 @@ class Archive:
 
     data: bytes
     digest: str
+
+    @functools.cached_property
+    def packed(self) -> str:
+        """The bytes as they travel: bzip2 in base64, a quarter of what they are.
+
+        Pulumi's state holds this text once for every host, and the CLI writes the whole state
+        anew for every resource that is new.
+        """
+        return base64.b64encode(bz2.compress(self.data)).decode()
 
 
 @functools.cache

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-
 import pulumi
 
 import build
@@ -13,10 +11,14 @@ from cutover.facts import Repair
 
 # Runs before there is an agent: takes the archive from stdin, checks it, and hands over to it.
 _BOOTSTRAP = """\
-import base64, hashlib, os, sys
-want, data = sys.stdin.readline().strip(), base64.b64decode(sys.stdin.read())
+import base64, bz2, hashlib, os, sys
+want, text = sys.stdin.readline().strip(), sys.stdin.read()
 if sys.version_info < (3, 9):
     sys.exit("the host has Python %d.%d, cutover needs 3.9 or newer" % sys.version_info[:2])
+try:
+    data = bz2.decompress(base64.b64decode(text))
+except (OSError, ValueError):
+    data = b""
 if hashlib.sha256(data).hexdigest() != want:
     sys.exit("the agent arrived damaged: run pulumi up again")
 path = "/usr/local/lib/cutover/" + want[:16] + ".pyz"
@@ -45,7 +47,7 @@ def agent_step(
         create=ASK_SUDO * (channel.sudo is not False)
         + channel.line("python3", "-I", "-c", _BOOTSTRAP, archive.digest, *repair.words),
         delete=channel.agent("leave", *["--keep"] * keep, "--owner", owner(kind, channel, "agent")),
-        stdin=f"{archive.digest}\n{base64.b64encode(archive.data).decode()}",
+        stdin=f"{archive.digest}\n{archive.packed}",
         after=[],
         parent=parent,
         hidden=True,

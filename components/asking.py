@@ -39,8 +39,8 @@ echo {send}
 exec python3 -I -c {borrow}
 """
 _BORROW = """\
-import base64, io, os, sys
-request, data = sys.stdin.readline(), base64.b64decode(sys.stdin.readline())
+import base64, bz2, io, os, sys
+request, data = sys.stdin.readline(), bz2.decompress(base64.b64decode(sys.stdin.readline()))
 if sys.version_info < (3, 9):
     sys.exit("the host has Python %d.%d, cutover needs 3.9 or newer" % sys.version_info[:2])
 file = os.memfd_create("cutover")
@@ -157,7 +157,7 @@ async def _talk(
         process.stdin.write(question.line + "\n")
         line = await process.stdout.readline()
         if line.strip() == SEND:
-            process.stdin.write(agent.data + "\n")
+            process.stdin.write(agent.packed + "\n")
             line = await process.stdout.readline()
         if not line.strip():
             said = (await process.stderr.read(2000)).strip().splitlines()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import base64
 import json
 import pickle
 import subprocess
@@ -36,7 +35,7 @@ class Asker:
         import build
 
         archive = build.build()
-        agent = Agent(archive.digest[:16], base64.b64encode(archive.data).decode())
+        agent = Agent(archive.digest[:16], archive.packed)
         replies, _ = self._process.communicate(pickle.dumps((questions, agent)))
         if self._process.returncode:
             raise RuntimeError("the process that asks the hosts broke off, for the reason above")

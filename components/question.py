@@ -33,8 +33,8 @@ class Agent:
     """The agent's archive, for a host that does not have this one."""
 
     name: str
-    data: str
-    """Base64."""
+    packed: str
+    """As it travels, see `build.py`."""
 
 
 @dataclass(frozen=True)
