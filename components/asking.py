@@ -177,6 +177,7 @@ def main() -> None:
     with suppress(EOFError):
         questions, agent = pickle.load(sys.stdin.buffer)
         sys.stdout.buffer.write(pickle.dumps(asyncio.run(ask_all(questions, agent))))
+    gc.freeze()  # else Python looks at every object once more before it ends
 
 
 if __name__ == "__main__":

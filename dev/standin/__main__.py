@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
+import gc
 
-import grpc
+gc.disable()  # until everything is imported: every preview waits for that
 
-from .engine import Engine
-from .provider import Provider
-from .wire import provider_pb2_grpc
+import asyncio  # noqa: E402
+import sys  # noqa: E402
+
+import grpc  # noqa: E402
+
+from .engine import Engine  # noqa: E402
+from .provider import Provider  # noqa: E402
+from .wire import provider_pb2_grpc  # noqa: E402
+
+gc.enable()
 
 _UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 
