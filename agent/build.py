@@ -15,11 +15,13 @@ SOURCE = Path(__file__).parent / "cutover_agent"
 _SHEBANG = b"#!/usr/bin/python3 -I\n"
 # On a host the same modules lie compiled beside the archive, which halves the start of a step.
 _MAIN = """\
-import os, sys
+import gc, os, sys
+gc.disable()
 archive = os.path.realpath(sys.argv[0])
 if os.path.dirname(archive) == "/usr/local/lib/cutover":
     sys.path.insert(0, os.path.splitext(archive)[0])
 from cutover_agent.__main__ import main
+gc.enable()
 sys.exit(main())
 """
 _DATE = (1980, 1, 1, 0, 0, 0)

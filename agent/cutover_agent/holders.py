@@ -59,6 +59,15 @@ class Service:
     user: str = "root"
     command: tuple[str, ...] = ()
     """The first words of its ExecStart=, program first."""
+    queued: bool = False
+    """Whether systemd is about to do something with it."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it may hold anything: all but inactive or failed may, and what is about to start
+        will.
+        """
+        return self.queued or self.active not in ("inactive", "failed")
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,9 @@ def plan_release(
         if verdict.decision.action == END:
             root = server_root(verdict.holder.process, seen.processes)
             trees[root.pid] = Tree(root, _members(root, seen, kept | rules.login))
-    running = {name for name, how in rules.companions.items() if _runs(seen.services.get(name))}
+    running = {
+        name for name in rules.companions if name in seen.services and seen.services[name].runs
+    }
     others = stopped - rules.ours - rules.running - set(rules.companions)
     return ReleasePlan(
         stop=tuple(sorted(rules.running)),
@@ -184,10 +186,6 @@ def _members(root: Process, seen: Landscape, kept: frozenset[int]) -> tuple[Proc
     return (root, *(p for p in below if p not in spared))
 
 
-def _runs(service: Service | None) -> bool:
-    return service is not None and service.active not in ("inactive", "failed")
-
-
 def _waiting(seen: Landscape, rules: Rules, stopped: set[str]) -> list[str]:
     """Units of others that serve a model, and may take the GPUs, though they hold none now."""
     holding = {holder.process.unit for holder in seen.holders}
@@ -196,8 +194,8 @@ def _waiting(seen: Landscape, rules: Rules, stopped: set[str]) -> list[str]:
         if name in rules.ours or name in stopped or name in holding or name in rules.companions:
             continue
         command = Process(0, 0, 0, "S", "", service.command, service.user, "")
-        if is_engine(command) and (_runs(service) or service.enabled == "enabled"):
-            state = "runs" if _runs(service) else "starts at boot"
+        if is_engine(command) and (service.runs or service.enabled == "enabled"):
+            state = "runs" if service.runs else "starts at boot"
             lines.append(
                 f"{name} serves a model too and {state}, but holds no GPU now: it may take one "
                 "later, so stop and disable it, or give it other GPUs"

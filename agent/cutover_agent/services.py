@@ -7,7 +7,7 @@ import re
 from .holders import Service
 from .systemd import call
 
-_FIELDS = "Id,MainPID,ActiveState,UnitFileState,Restart,User,ExecStart"
+_FIELDS = "Id,MainPID,ActiveState,UnitFileState,Restart,User,ExecStart,Job"
 _COMMAND = re.compile(r"argv\[\]=(.*?) ;")
 
 
@@ -31,5 +31,6 @@ def parse_services(shown: str) -> dict[str, Service]:
                 restart=value.get("Restart", "no"),
                 user=value.get("User") or "root",
                 command=tuple(command.group(1).split()) if command else (),
+                queued=value.get("Job", "0") != "0",
             )
     return found

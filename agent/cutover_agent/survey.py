@@ -6,7 +6,7 @@ import os
 import pwd
 from typing import Optional
 
-from . import containers, install, systemd
+from . import containers, install
 from .devices import Devices, scan
 from .engines import is_engine
 from .gpus import Reading, Row
@@ -72,8 +72,8 @@ def rules_for(store: Store, order: Order, scope: Scope, seen: Landscape) -> Rule
     return Rules(
         gpus=scope.indices,
         ours=ours,
-        running=running_units(ours),
-        by_hand=running_units(theirs),
+        running=running_units(ours, seen),
+        by_hand=running_units(theirs, seen),
         policy=order.policy,
         users=users_of(ours, seen),
         also_end=frozenset(order.also_end) | containers.ids_of(order.also_end),
@@ -82,10 +82,9 @@ def rules_for(store: Store, order: Order, scope: Scope, seen: Landscape) -> Rule
     )
 
 
-def running_units(units: frozenset[str]) -> frozenset[str]:
-    """Those that are neither inactive nor failed."""
-    states = systemd.states(sorted(units))
-    return frozenset(unit for unit, state in states.items() if not state.down)
+def running_units(units: frozenset[str], seen: Landscape) -> frozenset[str]:
+    """Those of them that run; a unit that systemd has not loaded does not."""
+    return frozenset(u for u in units if u in seen.services and seen.services[u].runs)
 
 
 def users_of(units: frozenset[str], seen: Landscape) -> frozenset[str]:

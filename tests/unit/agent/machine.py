@@ -27,7 +27,7 @@ from cutover_agent import (
 )
 from cutover_agent.attempt import Attempt, Journal
 from cutover_agent.gpus import Gpu, Reading
-from cutover_agent.holders import Landscape
+from cutover_agent.holders import Landscape, Service
 from cutover_agent.order import Order, Probe
 from cutover_agent.probe import Answer
 from cutover_agent.release_plan import ReleasePlan
@@ -153,9 +153,8 @@ class Machine:
 
     def _be_a_host(self, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(transaction, "check", lambda *_, **__: ReleasePlan())
-        nothing = Landscape({}, (), FREE, {})
-        patch.setattr(phases, "survey", lambda: nothing)
-        patch.setattr(phases, "look_again", lambda _: nothing)
+        patch.setattr(phases, "survey", self._survey)
+        patch.setattr(phases, "look_again", lambda _: Landscape({}, (), FREE, {}))
         patch.setattr(phases, "Sweep", lambda *_: NoSweep())
         patch.setattr(arrived, "look", lambda _: arrived.Comparison((), ()))
         patch.setattr(views, "retire", lambda _: None)
@@ -195,6 +194,10 @@ class Machine:
         return UnitState(active, "running", 1, 0, "", enabled, "success")
 
     # How it dies.
+
+    def _survey(self) -> Landscape:
+        services = {unit: Service(unit, active="active") for unit in self.running}
+        return Landscape({}, (), FREE, services)
 
     def _count_operations(self, patch: pytest.MonkeyPatch) -> None:
         for name in ("open", "rename", "unlink", "mkdir", "rmdir"):

@@ -43,7 +43,7 @@ def test_processes_of_a_container_named_in_also_end_are_found_by_its_id(
         containers, "ids_of", lambda names: frozenset({f"id of {n}" for n in names})
     )
     monkeypatch.setattr(install, "by_hand", lambda *_: False)
-    monkeypatch.setattr(survey, "running_units", lambda units: frozenset())
+    monkeypatch.setattr(survey, "running_units", lambda units, seen: frozenset())
     monkeypatch.setattr(survey, "users_of", lambda *_: frozenset())
     rules = survey.rules_for(nobody, nobody, nobody, nobody)
     assert rules.also_end == {"lab", "id of lab"}

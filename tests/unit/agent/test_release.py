@@ -39,7 +39,8 @@ def test_between_the_death_and_the_verdict_systemd_is_asked_once_and_nvidia_smi_
 
         monkeypatch.setattr(systemd, "call", call)
         monkeypatch.setattr(phases, "read_gpus", read)
-        monkeypatch.setattr(phases, "survey", lambda: landscape(holder(server), seen=full))
+        serving = landscape(holder(server), main_pids={UNIT: sleeper.pid}, seen=full)
+        monkeypatch.setattr(phases, "survey", lambda: serving)
         unread = Reading(full.gpus, "not asked again")
         monkeypatch.setattr(phases, "look_again", lambda _: landscape(seen=unread))
         monkeypatch.setattr(phases, "Sweep", lambda *_: NoSweep())

@@ -1,0 +1,46 @@
+"""Which services run, from what systemd says of all that it has loaded."""
+
+from __future__ import annotations
+
+import pytest
+
+from cutover_agent.services import parse_services
+from cutover_agent.survey import running_units
+from tests.unit.agent.samples import landscape
+
+SHOWN = """\
+Id=vllm-a.service
+MainPID=812
+ActiveState={active}
+UnitFileState=enabled
+Restart=always
+User=operator
+ExecStart={{ path=/opt/vllm/bin/python ; argv[]=/opt/vllm/bin/python -m vllm ; pid=0 }}
+Job={job}
+
+Id=cron.service
+MainPID=0
+ActiveState=inactive
+"""
+
+
+@pytest.mark.parametrize(
+    ("active", "job", "runs"),
+    [
+        ("active", 0, True),
+        ("activating", 0, True),
+        ("deactivating", 0, True),
+        ("inactive", 0, False),
+        ("failed", 0, False),
+        ("inactive", 731, True),
+    ],
+)
+def test_a_unit_that_may_hold_a_gpu_or_is_about_to_counts_as_running(
+    active: str, job: int, runs: bool
+) -> None:
+    services = parse_services(SHOWN.format(active=active, job=job))
+    seen = landscape(services=tuple(services.values()))
+    ours = frozenset({"vllm-a.service", "cron.service", "vllm-never-loaded.service"})
+    assert running_units(ours, seen) == ({"vllm-a.service"} if runs else set())
+    assert services["vllm-a.service"].command == ("/opt/vllm/bin/python", "-m", "vllm")
+    assert services["vllm-a.service"].user == "operator"
