@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
@@ -28,6 +29,7 @@ POLICY = (
     "VLLM_ENGINE_READY_TIMEOUT_S",
 )
 """Variables that every unit of ours has, whatever its deployment says."""
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 MOST_PENDING = 12
 _COMPARED = ("ExecStart", "User", "WorkingDirectory", "EnvironmentFile", "Description")
 
@@ -42,12 +44,12 @@ class Comparison:
     """What ours says beyond it; in force from the next start on."""
 
 
-def compare(store: Store, unit: str, text: str, secrets: str) -> Optional[Comparison]:
+def compare(store: Store, order: Order, text: str, secrets: str) -> Optional[Comparison]:
     """Compares a hand-written unit that runs; None where there is none.
 
     `secrets` is the text of the deployment's environment file.
     """
-    path = UNITS / unit
+    unit, path = order.unit, UNITS / order.unit
     if path.is_symlink() or not path.is_file() or str(path) in store.installed():
         return None
     state = loaded([unit])[unit]
@@ -57,17 +59,27 @@ def compare(store: Store, unit: str, text: str, secrets: str) -> Optional[Compar
         return Comparison(("its file was changed after it was started",), ())
     try:
         theirs = read_service(systemd.call("cat", unit))
-        ours = read_service(text)
+        ours, values = read_service(text), _values(secrets)
         return Comparison(
-            tuple(differences(ours, _with_files(theirs), _values(secrets))),
+            tuple(differences(ours, _with_files(theirs), declared(order, ours) | values)),
             tuple(pending(ours, theirs)),
         )
     except (Unreadable, OSError) as problem:
         return Comparison((str(problem),), ())
 
 
-def differences(ours: Service, theirs: Service, secrets: dict[str, str]) -> list[str]:
-    """Where the running process is not what the catalogue declares; no value of a secret."""
+def declared(order: Order, ours: Service) -> dict[str, str]:
+    """Variables of the catalogue, and those that say which GPUs are seen, where that is not all."""
+    fills = len(order.gpus) == order.host_gpus
+    seen = {} if fills else {k: v for k, v in ours.variables.items() if k == VISIBLE}
+    return {**seen, **order.environment}
+
+
+def differences(ours: Service, theirs: Service, variables: Mapping[str, str]) -> list[str]:
+    """Where the running process is not what the catalogue declares; no value of a variable.
+
+    `variables` are those that have to be alike, secrets included.
+    """
     found = []
     command = command_difference(ours.argv, theirs.argv)
     if command:
@@ -76,8 +88,7 @@ def differences(ours: Service, theirs: Service, secrets: dict[str, str]) -> list
         found.append(f"user: {theirs.user}, declared {ours.user}")
     if ours.folder != theirs.folder:
         found.append(f"folder: {theirs.folder}, declared {ours.folder}")
-    declared = {name: value for name, value in ours.variables.items() if name not in POLICY}
-    for name, value in {**declared, **secrets}.items():
+    for name, value in variables.items():
         if theirs.variables.get(name) != value:
             there = "another value" if name in theirs.variables else "not set"
             found.append(f"variable {name}: {there}")
@@ -104,7 +115,7 @@ def adopt(store: Store, order: Order) -> bool:
         return False
     env_digest = store.put_digest("env", order.deployment)
     text = store.text(order.unit_digest)
-    found = compare(store, order.unit, text, store.text(env_digest))
+    found = compare(store, order, text, store.text(env_digest))
     if found is None:
         return False
     if found.differences:

@@ -90,7 +90,7 @@ def _ahead(
 ) -> dict[str, Any]:
     order, text = wanted.order, wanted.unit_text
     plan, faults = checks.gpu_checks(store, order, seen, health_of)
-    by_hand = compare(store, order.unit, text, wanted.env_text)
+    by_hand = compare(store, order, text, wanted.env_text)
     taken_over = by_hand is not None and not by_hand.differences
     written = [*wanted.others, *([] if taken_over else [order.unit])]
     way = None if taken_over else previous.find(store, order, plan)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cutover.units import render_unit
-from cutover_agent.adopt import differences, pending
+from cutover_agent.adopt import declared, differences, pending
 from cutover_agent.unit_text import Service, Unreadable, read_service, words
+from tests.unit.agent.samples import order
 from tests.unit.program.samples import deployment
 
 OURS = """
@@ -41,16 +42,18 @@ Restart=on-failure
 WantedBy=multi-user.target
 """
 
+DECLARED = {"JSON": '{"a": "b c"}', "NCCL_PROTO": "LL"}
+
 
 def service(text: str = BY_HAND) -> Service:
     return read_service(text)
 
 
 def test_other_quotes_lines_and_order_make_no_difference() -> None:
-    assert differences(service(OURS), service(), {}) == []
+    assert differences(service(OURS), service(), DECLARED) == []
     moved = BY_HAND.replace("--model /models/M", "--served-model-name='m one' --model=/models/M")
     moved = moved.replace(" --served-model-name 'm one'", "")
-    assert differences(service(OURS), service(moved), {}) == []
+    assert differences(service(OURS), service(moved), DECLARED) == []
 
 
 def test_what_ours_adds_is_pending() -> None:
@@ -79,7 +82,7 @@ def test_what_ours_adds_is_pending() -> None:
 )
 def test_whatever_the_process_would_notice_is_a_difference(old: str, new: str, says: str) -> None:
     assert old in BY_HAND
-    assert differences(service(OURS), service(BY_HAND.replace(old, new)), {}) == [says]
+    assert differences(service(OURS), service(BY_HAND.replace(old, new)), DECLARED) == [says]
 
 
 def test_a_secret_is_compared_and_never_told() -> None:
@@ -88,6 +91,14 @@ def test_a_secret_is_compared_and_never_told() -> None:
     assert differences(service(OURS), theirs, {"HF_TOKEN": "other"}) == [
         "variable HF_TOKEN: another value"
     ]
+
+
+def test_gpus_are_compared_where_they_are_not_all_of_the_host() -> None:
+    ours = service(BY_HAND.replace("NCCL_PROTO=LL", "CUDA_VISIBLE_DEVICES=0,1 PATH=/ours"))
+    fills = order(host_gpus=2, gpus=(0, 1), environment={"PATH": "/mine"})
+    assert declared(fills, ours) == {"PATH": "/mine"}, "the catalogue's word outranks the policy"
+    part = order(host_gpus=8, gpus=(0, 1))
+    assert declared(part, ours) == {"CUDA_VISIBLE_DEVICES": "0,1"}
 
 
 def test_a_drop_in_that_empties_the_command_first_wins() -> None:
@@ -108,9 +119,9 @@ def test_words_are_read_as_systemd_does() -> None:
 
 
 def test_a_unit_that_the_program_renders_is_read_back_as_it_was_meant() -> None:
-    declared = deployment(env={"ODD": """a "b" 'c' \\ 100% $x"""})
-    found = read_service(render_unit(declared))
-    assert found.argv[0] == declared.python
-    assert found.variables["ODD"] == declared.env["ODD"]
-    assert differences(found, found, {}) == []
-    assert found.files == (f"/etc/cutover/{declared.name}.env",)
+    wanted = deployment(env={"ODD": """a "b" 'c' \\ 100% $x"""})
+    found = read_service(render_unit(wanted))
+    assert found.argv[0] == wanted.python
+    assert found.variables["ODD"] == wanted.env["ODD"]
+    assert differences(found, found, wanted.env) == []
+    assert found.files == (f"/etc/cutover/{wanted.name}.env",)

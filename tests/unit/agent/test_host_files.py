@@ -151,10 +151,10 @@ def test_a_patched_file_is_there_undone_or_gone(tmp_path: Path) -> None:
     linked = [Requirement(str(link), digest or "")]
     assert requires.reasons(linked, requires.digests(linked)) == []
     path.write_text("upgraded")
-    assert (
-        "an upgrade may have undone the patch"
-        in requires.reasons(wanted, requires.digests(wanted))[0]
-    )
+    found = requires.digests(wanted)
+    (said,) = requires.reasons(wanted, found)
+    assert "an upgrade may have undone the patch" in said
+    assert f"`sha256: {found[str(path)]}`" in said, "the line to paste, where the file is right"
     path.unlink()
     assert "is not there" in requires.reasons(wanted, requires.digests(wanted))[0]
 
