@@ -24,6 +24,7 @@ from cutover.orders import order_for
 from cutover.selection import active_deployments
 from cutover.settings import Settings, load_settings, private_key, proxy_key
 from cutover.units import Rendered, render_files
+from cutover_agent.order import text_digest
 
 ALREADY_TOLD = 32
 """Exit status by which Pulumi's Python host knows that the error is on the screen already."""
@@ -49,7 +50,12 @@ class Plan:
                 files = self.active[name]
                 order = order_for(name, host, files.deployment, files.unit_text).to_json()
                 others = [unit for unit in units if unit != files.deployment.unit]
-                texts = {"unit_text": files.unit_text, "env_text": files.environment_text}
+                texts = {
+                    "unit_text": files.unit_text,
+                    # Without a pin anybody may answer, and a preview must not give secrets away.
+                    "env_text": files.environment_text if host.host_key else "",
+                    "env_digest": text_digest(files.environment_text),
+                }
                 found[name] = question(host, self.keys[name], order, texts, others)
         return found
 

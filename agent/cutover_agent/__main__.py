@@ -115,7 +115,7 @@ def _facts(store: Store, arguments: argparse.Namespace) -> int:
 
 def _wanted(request: dict[str, Any]) -> Wanted:
     order = Order.from_json(json.dumps(request["order"]))
-    texts = (request["unit_text"], request["env_text"])
+    texts = (request["unit_text"], request["env_text"], request["env_digest"])
     return Wanted(order, *texts, tuple(request["others"]))
 
 

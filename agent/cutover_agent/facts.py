@@ -25,7 +25,7 @@ from .manifest import (
     state_of,
 )
 from .nvidia_smi import read_health
-from .order import Order, text_digest
+from .order import Order
 from .outlook import Wanted, outlook
 from .repair import changes, shown
 from .serving import is_healthy, key_of, why_again
@@ -85,7 +85,7 @@ def _ours(store: Store, wanted: Optional[Wanted]) -> dict[str, Any]:
 
 def _again(wanted: Wanted, serving: Serving, committed: Committed) -> str:
     as_found = dataclasses.replace(serving, stale=committed.stale)
-    return why_again(wanted.order, text_digest(wanted.env_text), as_found)
+    return why_again(wanted.order, wanted.env_digest, as_found)
 
 
 def _puts(store: Store) -> list[str]:

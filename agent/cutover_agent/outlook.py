@@ -34,6 +34,8 @@ class Wanted:
     order: Order
     unit_text: str
     env_text: str
+    """Its environment file; empty where the host's key is not pinned: no secret goes there yet."""
+    env_digest: str
     others: tuple[str, ...]
     """Names of the other deployments' units."""
 
