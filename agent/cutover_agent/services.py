@@ -31,6 +31,6 @@ def parse_services(shown: str) -> dict[str, Service]:
                 restart=value.get("Restart", "no"),
                 user=value.get("User") or "root",
                 command=tuple(command.group(1).split()) if command else (),
-                queued=value.get("Job", "0") != "0",
+                queued=value.get("Job") not in (None, "", "0"),
             )
     return found

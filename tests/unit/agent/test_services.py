@@ -27,16 +27,17 @@ ActiveState=inactive
 @pytest.mark.parametrize(
     ("active", "job", "runs"),
     [
-        ("active", 0, True),
+        ("active", "", True),
         ("activating", 0, True),
         ("deactivating", 0, True),
+        ("inactive", "", False),
         ("inactive", 0, False),
         ("failed", 0, False),
         ("inactive", 731, True),
     ],
 )
 def test_a_unit_that_may_hold_a_gpu_or_is_about_to_counts_as_running(
-    active: str, job: int, runs: bool
+    active: str, job: object, runs: bool
 ) -> None:
     services = parse_services(SHOWN.format(active=active, job=job))
     seen = landscape(services=tuple(services.values()))
