@@ -38,6 +38,7 @@ def main() -> int:
     # A shell's background job ignores it, and so do its children: the CLI, which ends its plugins
     # by it, then waits 5 s for each.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the hosts are stopped all the same
     options = Options(1 if said.quick else said.runs, said.hosts, said.quick)
     machine = table.machine()
     found = []
