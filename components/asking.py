@@ -17,9 +17,10 @@ import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from components.question import Agent, Login, Question, Reply
+from components.question import Login, Question, Reply
 from components.sudo import ASK_SUDO
 
 gc.disable()  # in a process of one second it only makes imports longer
@@ -56,13 +57,13 @@ class _AtJumpHost(Exception):
     """The way ends at the jump host; the cause says why."""
 
 
-async def ask_all(questions: Mapping[str, Question], agent: Agent) -> dict[str, Reply]:
-    """Every host's reply, by its name, within ANSWER_SECONDS."""
+async def ask_all(questions: Mapping[str, Question], agent: str) -> dict[str, Reply]:
+    """Every host's reply, by its name, within ANSWER_SECONDS; `agent` names the archive."""
     found = await asyncio.gather(*(_ask(each, agent) for each in questions.values()))
     return dict(zip(questions, found, strict=True))
 
 
-async def _ask(question: Question, agent: Agent) -> Reply:
+async def _ask(question: Question, agent: str) -> Reply:
     try:
         return await asyncio.wait_for(_answer(question, agent), ANSWER_SECONDS)
     except _AtJumpHost as end:
@@ -92,7 +93,7 @@ def _why_not(error: BaseException, hop: Login, where: str, pin: str) -> Reply:
     raise error
 
 
-async def _answer(question: Question, agent: Agent) -> Reply:
+async def _answer(question: Question, agent: str) -> Reply:
     async with AsyncExitStack() as opened:
         tunnel = None
         if question.jump:
@@ -147,22 +148,28 @@ def _algorithms(name: str) -> list[str]:
     return ["rsa-sha2-512", "rsa-sha2-256", name] if name == "ssh-rsa" else [name]
 
 
-async def _talk(
-    connection: asyncssh.SSHClientConnection, question: Question, agent: Agent
-) -> Reply:
-    script = _ASK.format(name=agent.name, send=SEND, borrow=shlex.quote(_BORROW))
+async def _talk(connection: asyncssh.SSHClientConnection, question: Question, agent: str) -> Reply:
+    script = _ASK.format(name=agent, send=SEND, borrow=shlex.quote(_BORROW))
     words = ["sudo", "-n", "sh", "-c", script] if question.sudo else ["sh", "-c", script]
     command = ASK_SUDO * question.sudo + shlex.join(words)
     async with connection.create_process(command) as process:
         process.stdin.write(question.line + "\n")
         line = await process.stdout.readline()
         if line.strip() == SEND:
-            process.stdin.write(agent.packed + "\n")
+            process.stdin.write(_packed() + "\n")
             line = await process.stdout.readline()
         if not line.strip():
             said = (await process.stderr.read(2000)).strip().splitlines()
             return Reply(reason=said[-1] if said else "its agent says nothing")
     return Reply(line)
+
+
+def _packed() -> str:
+    """Built only where a host does not have this agent."""
+    sys.path.append(str(Path(__file__).parents[1] / "agent"))
+    import build
+
+    return build.build().packed
 
 
 def _key(connection: asyncssh.SSHClientConnection | None) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.question import Agent, Login, Question, Reply
+from components.question import Login, Question, Reply
 
 if TYPE_CHECKING:
     from cutover.facts import Answer
@@ -34,9 +34,8 @@ class Asker:
         """Every host's answer, by its name; waits for all of them, half a minute at most."""
         import build
 
-        archive = build.build()
-        agent = Agent(archive.digest[:16], archive.packed)
-        replies, _ = self._process.communicate(pickle.dumps((questions, agent)))
+        name = build.build().digest[:16]
+        replies, _ = self._process.communicate(pickle.dumps((questions, name)))
         if self._process.returncode:
             raise RuntimeError("the process that asks the hosts broke off, for the reason above")
         return {name: _answer(reply) for name, reply in pickle.loads(replies).items()}

@@ -14,7 +14,10 @@ from components.facts import Asker
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pulumi import ProviderResource
+
     from components.fleet import Plan
+    from cutover.facts import Answer
 
 
 async def program() -> None:
@@ -25,33 +28,39 @@ async def program() -> None:
     """
     gc.disable()  # a tenth of all the imports; the program ends before garbage could matter
     config = stack_config("cutover")
-    asker = None if config.get("facts") == "false" else Asker()
-
-    from pulumi_command import Provider
-
-    # Its registration starts the plugin, which else would start with the first command only.
-    provider = Provider("command")
-    plan, _ = await asyncio.gather(asyncio.to_thread(_read, config), asyncio.to_thread(_pack))
+    if config.get("facts") == "false":
+        plan, provider = await asyncio.gather(asyncio.to_thread(_read, config), _prepare())
+        found: Mapping[str, Answer] = {}
+    else:
+        asker = Asker()
+        plan = await asyncio.to_thread(_read, config)
+        asked = asyncio.to_thread(asker.ask, plan.questions())
+        found, provider = await asyncio.gather(asked, _prepare())
 
     from components.fleet import build
 
-    found = await asyncio.to_thread(asker.ask, plan.questions()) if asker else {}
     await build(plan, found, provider).future()
     gc.freeze()  # else Python looks at every object once more before it ends
 
 
+async def _prepare() -> ProviderResource:
+    """Starts the plugin, which else would start with the first command only, and packs the agent
+    meanwhile: both take as long as to read the catalogue, and less than the hosts' answers.
+    """
+    from pulumi_command import Provider
+
+    import build
+
+    provider = Provider("command")  # its registration is what starts the plugin
+    await asyncio.to_thread(lambda: build.build().packed)
+    return provider
+
+
 def _read(config: Mapping[str, Any]) -> Plan:
-    """Most of the program is imported here, beside the plugin and the SSH library."""
+    """Most of the program is imported here, beside the plugin or the SSH library."""
     from components.fleet import read
 
     return read(config)
-
-
-def _pack() -> None:
-    """Keeps the agent's archive ready; to compress it takes as long as to read the catalogue."""
-    import build
-
-    assert build.build().packed
 
 
 def stack_config(namespace: str) -> dict[str, Any]:

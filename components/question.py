@@ -29,15 +29,6 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Agent:
-    """The agent's archive, for a host that does not have this one."""
-
-    name: str
-    packed: str
-    """As it travels, see `build.py`."""
-
-
-@dataclass(frozen=True)
 class Reply:
     """What came back: the agent's line and the keys that the machines have shown, or why not."""
 
