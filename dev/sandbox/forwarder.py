@@ -87,6 +87,9 @@ async def carry(client: socket.socket, leader: Path, port: int) -> None:
         inside.setblocking(False)
         with inside:
             await asyncio.get_running_loop().sock_connect(inside, ("127.0.0.1", port))
+            # A line does not hold back small packets until the last one is acknowledged.
+            for end in (client, inside):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             # A task group, because it ends the other direction before its sockets are closed.
             async with asyncio.TaskGroup() as directions:
                 directions.create_task(copy(client, inside, delay))
