@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cutover_agent.services import parse_services
+from cutover_agent.services import parse_services, worth_asking
 from cutover_agent.survey import running_units
 from tests.unit.agent.samples import landscape
 
@@ -45,3 +45,20 @@ def test_a_unit_that_may_hold_a_gpu_or_is_about_to_counts_as_running(
     assert running_units(ours, seen) == ({"vllm-a.service"} if runs else set())
     assert services["vllm-a.service"].command == ("/opt/vllm/bin/python", "-m", "vllm")
     assert services["vllm-a.service"].user == "operator"
+
+
+LISTED = """\
+vllm-a.service          loaded    active     running      vLLM
+vllm-b.service          loaded    inactive   dead         vLLM, starts at boot
+gone.service            not-found active     running      gone.service
+auditd.service          not-found inactive   dead         auditd.service
+getty.service           masked    inactive   dead         getty.service
+systemd-logind.service  loaded    active     running      User Login Management
+broken.service          loaded    failed     failed       broken
+
+"""
+
+
+def test_services_that_cannot_serve_a_model_are_not_asked_about() -> None:
+    names = ["vllm-a.service", "vllm-b.service", "gone.service", "broken.service"]
+    assert worth_asking(LISTED) == names
