@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from cutover_agent import clock, gate
 from cutover_agent.gpus import Gpu, Reading
 from cutover_agent.holders import Holder, Landscape, Service
 from cutover_agent.order import Order, Probe
@@ -81,3 +84,17 @@ def landscape(
     known = {name: Service(name, pid, "active") for name, pid in (main_pids or {}).items()}
     known.update({service.name: service for service in services})
     return Landscape(processes, holders, seen or reading(70000), known)
+
+
+class HandClock:
+    """A clock for the gate that stands still but for what sleeps, and for what a test adds."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        for module in (clock, gate):
+            patch.setattr(module, "now", lambda: self.now)
+        patch.setattr("time.sleep", self.add)
+
+    def add(self, seconds: float) -> None:
+        """Lets time pass."""
+        self.now += seconds

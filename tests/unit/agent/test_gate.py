@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cutover_agent import clock, gate
+from cutover_agent import gate
 from cutover_agent.gate import judge, wait_open, why_not_free
 from cutover_agent.gpus import Reading
-from tests.unit.agent.samples import reading, scope
+from tests.unit.agent.samples import HandClock, reading, scope
 
 FREE, BUSY = reading(0, 0), reading(0, 900)
 UNKNOWN = reading(0, 0, problem="nvidia-smi exits 9")
@@ -64,22 +64,14 @@ def test_memory_that_jumps_down_and_up_again_does_not_open_it_early() -> None:
 def test_readings_begin_apart_and_what_one_takes_counts(
     takes: float, asked: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    time = 0.0
+    time = HandClock(monkeypatch)
     seen: list[float] = []
 
     def read() -> Reading:
-        nonlocal time
-        seen.append(time)
-        time += takes
+        seen.append(time.now)
+        time.add(takes)
         return FREE
 
-    def sleep(seconds: float) -> None:
-        nonlocal time
-        time += seconds
-
-    for module in (clock, gate):
-        monkeypatch.setattr(module, "now", lambda: time)
-    monkeypatch.setattr("time.sleep", sleep)
     assert wait_open(read, scope(FREE), 5, lambda _: None).verdict.open
     assert seen == pytest.approx(asked)
 
@@ -95,20 +87,12 @@ def test_a_tool_that_takes_half_a_minute_does_not_close_the_gate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each query takes 25 s, as on 8 cards without the persistence daemon."""
-    time = 0.0
+    time = HandClock(monkeypatch)
     series = iter([900, 0, 0, 0, 0])
 
     def slow() -> Reading:
-        nonlocal time
-        time += 25
+        time.add(25)
         return reading(next(series))
 
-    def sleep(seconds: float) -> None:
-        nonlocal time
-        time += seconds
-
-    for module in (clock, gate):
-        monkeypatch.setattr(module, "now", lambda: time)
-    monkeypatch.setattr("time.sleep", sleep)
     assert wait_open(slow, scope(reading(0)), 30, lambda _: None).verdict.open
     assert gate.SAMPLES == 3

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from cutover_agent import clock, gate
 from cutover_agent.gate import Passage, judge, threshold, wait_open
 from cutover_agent.gpus import Gpu, Reading, parse_gpus, parse_rows
 from cutover_agent.health import judge_health, unknown_field
@@ -18,6 +17,7 @@ from cutover_agent.release_plan import plan_release
 from cutover_agent.scope import Scope, ScopeError, scope_at_hand, scope_of, short_uuids
 from tests.unit.agent.samples import (
     VLLM,
+    HandClock,
     holder,
     landscape,
     order,
@@ -144,23 +144,15 @@ def test_an_answer_after_25_seconds_is_slow_not_broken(
     first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """F09: the deadline of 30 s moves, and no two questions overlap."""
-    time = 0.0
+    time = HandClock(monkeypatch)
     asked: list[float] = []
     series = iter([first, 0, 0, 0, 0])
 
     def slow() -> Reading:
-        nonlocal time
-        asked.append(time)
-        time += 25
+        asked.append(time.now)
+        time.add(25)
         return reading(next(series))
 
-    def sleep(seconds: float) -> None:
-        nonlocal time
-        time += seconds
-
-    for module in (clock, gate):
-        monkeypatch.setattr(module, "now", lambda: time)
-    monkeypatch.setattr("time.sleep", sleep)
     passage = wait_open(slow, scope(reading(0)), 30, lambda _: None)
     assert passage.verdict.open
     assert all(later - earlier >= 25 for earlier, later in itertools.pairwise(asked))
@@ -169,18 +161,14 @@ def test_an_answer_after_25_seconds_is_slow_not_broken(
 def test_a_tool_that_fails_slowly_does_not_move_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    time = 0.0
+    time = HandClock(monkeypatch)
 
     def hang() -> Reading:
-        nonlocal time
-        time += 60
+        time.add(60)
         return reading(problem="nvidia-smi exits 124: no answer after 60 s")
 
-    for module in (clock, gate):
-        monkeypatch.setattr(module, "now", lambda: time)
-    monkeypatch.setattr("time.sleep", lambda _: None)
     assert not wait_open(hang, scope(reading(0)), 30, lambda _: None).verdict.open
-    assert time == 60
+    assert time.now == 60
 
 
 CARD = {"index": "5", "uuid": UUIDS[5], "fabric.state": "Completed", "fabric.status": "Success"}
