@@ -28,6 +28,7 @@ async def program() -> None:
     """
     gc.disable()  # a tenth of all the imports; the program ends before garbage could matter
     config = stack_config("cutover")
+    # As in the settings, which take too long to read: the process that asks has to start first.
     if config.get("facts") == "false":
         plan, provider = await asyncio.gather(asyncio.to_thread(_read, config), _prepare())
         found: Mapping[str, Answer] = {}

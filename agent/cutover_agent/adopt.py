@@ -47,7 +47,7 @@ class Comparison:
 def compare(store: Store, order: Order, text: str, secrets: str) -> Optional[Comparison]:
     """Compares a hand-written unit that runs; None where there is none.
 
-    `secrets` is the text of the deployment's environment file.
+    `secrets` is the text of the deployment's environment file; empty leaves them out.
     """
     unit, path = order.unit, UNITS / order.unit
     if path.is_symlink() or not path.is_file() or str(path) in store.installed():

@@ -56,8 +56,7 @@ def shown(path: Path) -> str:
     """A drop-in for people: where it is, and its first lines without secrets."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     told = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
-    rest = " ..." if len(told) > SHOWN_LINES else ""
-    return f"{path}: {hide(' '.join(told[:SHOWN_LINES]))[:300]}{rest}"
+    return f"{path}: {_first(told)}"
 
 
 def changes(store: Store, unit: str) -> str:
@@ -68,9 +67,12 @@ def changes(store: Store, unit: str) -> str:
     was = store.find(store.installed()[str(path)]).splitlines()
     now = path.read_text(encoding="utf-8", errors="replace").splitlines()
     found = list(difflib.unified_diff(was, now, n=0, lineterm=""))[2:]
-    told = [f"{line[0]} {line[1:].strip(BLANKS)}" for line in found if line[0] in "+-"]
-    rest = " ..." if len(told) > SHOWN_LINES else ""
-    return f"{hide(' '.join(told[:SHOWN_LINES]))[:300]}{rest}"
+    return _first([f"{line[0]} {line[1:].strip(BLANKS)}" for line in found if line[0] in "+-"])
+
+
+def _first(lines: list[str]) -> str:
+    rest = " ..." if len(lines) > SHOWN_LINES else ""
+    return f"{hide(' '.join(lines[:SHOWN_LINES]))[:300]}{rest}"
 
 
 def _mark_stale(store: Store, unit: str, changed: list[Path]) -> None:

@@ -9,8 +9,6 @@ from .systemd import call
 
 _FIELDS = "Id,MainPID,ActiveState,UnitFileState,Restart,User,ExecStart,Job"
 _COMMAND = re.compile(r"argv\[\]=(.*?) ;")
-
-
 _OWN = "systemd-"
 
 
@@ -22,14 +20,15 @@ def read_services() -> dict[str, Service]:
 
 
 def worth_asking(listed: str) -> list[str]:
-    """Names from `systemctl list-units`, without those that serve no model for certain: systemd
-    takes 1 ms to describe a service, and most of a host's are its own, masked or not there.
+    """Names from `systemctl list-units`: all that do anything, and those that might at the next
+    boot. Systemd takes 1 ms to describe a service, and most of a host's are inactive and its own,
+    masked or not there.
     """
     units = [line.split() for line in listed.splitlines() if line.strip()]
     return [
         name
         for name, load, active, *_ in units
-        if not name.startswith(_OWN) and (load == "loaded" or active != "inactive")
+        if active != "inactive" or (load == "loaded" and not name.startswith(_OWN))
     ]
 
 

@@ -54,11 +54,14 @@ gone.service            not-found active     running      gone.service
 auditd.service          not-found inactive   dead         auditd.service
 getty.service           masked    inactive   dead         getty.service
 systemd-logind.service  loaded    active     running      User Login Management
+systemd-fsck.service    loaded    inactive   dead         File System Check
+systemd-nspawn@a.service loaded   active     running      Container a
 broken.service          loaded    failed     failed       broken
 
 """
 
 
-def test_services_that_cannot_serve_a_model_are_not_asked_about() -> None:
-    names = ["vllm-a.service", "vllm-b.service", "gone.service", "broken.service"]
+def test_only_services_that_do_nothing_and_cannot_serve_a_model_are_not_asked_about() -> None:
+    names = ["vllm-a.service", "vllm-b.service", "gone.service"]
+    names += ["systemd-logind.service", "systemd-nspawn@a.service", "broken.service"]
     assert worth_asking(LISTED) == names
